@@ -154,7 +154,7 @@ enum err_code template_check(const struct template *t, const struct template_val
  *   ERR_RANGE      the number, the workerId or the time is too large for its width, or room is less
  *                  than the longest text has: TEMPLATE_OUT_MAX is always enough
  *   ERR_NOT_FOUND  no workerId is held
- * Arguments that the protocols know themselves are passed over: template_is_reserved. */
+ * The argument "date" is passed over: it has told which counter is meant. */
 size_t template_write(const struct template *t, const struct template_values *v, char *out,
                       size_t room, struct err *e);
 

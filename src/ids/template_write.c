@@ -30,17 +30,16 @@ static bool find_arg(struct span args, struct span name, struct span *out)
     return false;
 }
 
-/* Each is one that the template has, and is said once. */
+/* Each is said once, and is one that the template has, or the date. */
 static enum err_code check_names(const struct template *t, struct span args, struct err *e)
 {
     struct span rest = args, again;
     while (rest.n) {
         struct span value = span_cut(&rest, '&'), name = span_cut(&value, '=');
-        if (template_is_reserved(name))
-            continue;
-        if (!arg_of(t, name))
+        if (!arg_of(t, name) && !span_eq(name, SPAN("date")))
             return err_set(e, ERR_INVALID,
-                           "expected arguments of the sequence's template, found \"%.*s\"",
+                           "expected arguments of the sequence's template, or date=, found "
+                           "\"%.*s\"",
                            SHOWN(name));
         if (find_arg(rest, name, &again))
             return err_set(e, ERR_INVALID, "%.*s: expected once, found twice", SHOWN(name));

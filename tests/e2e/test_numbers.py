@@ -89,6 +89,8 @@ def errors(case):
             for key, why in (("no:policy", "area"), ("no:policy?area=01&unit=6541", "area"),
                              ("no:policy?area=010&unit=654x", "unit"),
                              ("no:policy?area=010&unit=6541&x=1", '"x"'),
+                             ("no:policy?area=010&unit=6541&sub=x", "sub"),
+                             ("no:order?date=2017-03-04&date=2017-03-05", "once"),
                              ("no:order?date=2017-03-99", "2017-03-99"),
                              ("no:order?date=x", "date"), ("no:tenant", "sub"),
                              ("no:tenant:ACME", "sub"), ("no:plain", "no template"),
@@ -98,8 +100,13 @@ def errors(case):
                 assert m.ask("get " + key).startswith("CLIENT_ERROR "), key
                 path = "/v1/no/" + key[3:].replace("a/b", "a%2Fb")
                 assert s.http(path).status == 400, key
+            for key in ("no:qj?n=2", "no:qj?block=1"):  # which are HTTP's
+                assert key[6:].split("=")[0] in str(r.ask("GET", key)), key
+                assert m.ask("get " + key).startswith("CLIENT_ERROR "), key
+                assert b.ask(binary.GET, key.encode()).status != 0, key
             for path in ("policy?area=010%26unit=6541", "policy?area=010&unit=6541%23x", "policy%3Farea=010&unit=6541",
-                         "order?date=2017-03-04%26n=2", "order%3Fdate=2017-03-04", "qj%23?area=010", "tenant:a%3Fn=2"):
+                         "order?date=2017-03-04%26n=2", "order%3Fdate=2017-03-04", "qj%23?area=010", "tenant:a%3Fn=2",
+                         "policy?area%3D010&unit=6541", "qj?n=1&n=2"):
                 reply = s.http("/v1/no/" + path)  # what is one argument's, or the name's, is no more of them
                 assert reply.status == 400 and "found" in reply.text, (path, reply.text)
             assert r.ask("GET", "no:none") is None and s.http("/v1/no/none").status == 404

@@ -27,10 +27,12 @@ const struct names_prefix *http_call_kind(const struct serve *s, struct span pat
     return name->p ? names_prefix_of_kind(&s->issuer.names, kind) : NULL;
 }
 
-/* The part of the name's generator that is asked for: ?date= */
-static struct span date_of(const struct http_call *c)
+/* The part of the name's generator that is asked for: ?date=, which is in a text's key as it is. */
+static struct span date_of(const struct http_call *c, bool is_text)
 {
     struct span date = span_of("", 0);
+    if (is_text)
+        return date;
     (void)http_query_get(c->req->query, SPAN("date"), &date);
     return date;
 }
@@ -53,7 +55,47 @@ static const char *put_decoded(struct buf *key, struct span s, const char *marks
         return "two hexadecimal digits behind each % of a name";
     for (; *marks; marks++)
         if (count_char(span_skip(buf_span(key), before), *marks) != count_char(s, *marks))
-            return "neither %3F nor %23 in a name, and neither %26 nor %23 in an argument";
+            return "neither %3F nor %23 in a name, neither %26 nor %23 in an argument, and no "
+                   "%3D in the name of one";
+    return NULL;
+}
+
+/* What the query says to the template: all but what is asked of the route itself. As put_decoded;
+ * *said is where it is wrong. */
+static const char *put_arguments(struct buf *key, struct span query, struct span *said)
+{
+    const char *wrong = NULL;
+    for (char before = '?'; query.p && !wrong;) {
+        struct span value = span_cut(&query, '&');
+        *said = value;
+        struct span name = span_cut(&value, '=');
+        if (span_eq(name, SPAN("n")) || span_eq(name, SPAN("block")))
+            continue;
+        buf_put_char(key, before);
+        before = '&';
+        wrong = put_decoded(key, name, "&#=");
+        if (!value.p)
+            continue;
+        buf_put_char(key, '=');
+        wrong = wrong ? wrong : put_decoded(key, value, "&#");
+    }
+    return wrong;
+}
+
+/* Of generators by name: what the route reads of a query is said once, and a sub where it is read;
+ * what is more of a text's is for its template to say. NULL: so it is. */
+static const char *check_query(struct span all, bool is_text)
+{
+    static const char *const once[] = {"n", "block", "date"};
+    struct span query = all, ignored;
+    if (!is_text && http_query_get(query, SPAN("sub"), &ignored))
+        return "the sub behind a ':' of the name";
+    while (query.p) {
+        struct span rest = span_cut(&query, '&'), name = span_cut(&rest, '=');
+        for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+            if (span_eq(name, span_str(once[i])) && http_query_get(query, name, &ignored))
+                return "n, block and date at most once";
+    }
     return NULL;
 }
 
@@ -71,20 +113,23 @@ static struct names_entry *find_name(struct http_call *c, size_t behind, int *st
     if (prefix)
         buf_put(&key, prefix->text, prefix->length);
     bool is_text = prefix && generator_is_text(prefix->generator);
-    struct span said = arg;
-    const char *wrong = put_decoded(&key, said, is_text ? "?#" : "");
-    if (is_text && !wrong && c->req->query.n > 0) {
-        buf_put_char(&key, '?'); /* what it is written with */
-        said = c->req->query;
-        wrong = put_decoded(&key, said, "&#");
+    struct span said = c->req->query;
+    const char *wrong =
+        prefix && prefix->generator->kind->entry ? check_query(said, is_text) : NULL;
+    if (!wrong) {
+        said = arg;
+        wrong = put_decoded(&key, arg, is_text ? "?#" : "");
     }
+    if (is_text && !wrong && c->req->query.n > 0)
+        wrong = put_arguments(&key, c->req->query, &said);
     if (wrong) {
         *status = http_call_fail(c, 400, wrong, said);
         return NULL;
     }
-    struct names_entry *name = key.failed || !prefix ? NULL
-                                                     : names_find_part(&c->serve->issuer.names,
-                                                                       buf_span(&key), date_of(c));
+    struct names_entry *name =
+        key.failed || !prefix
+            ? NULL
+            : names_find_part(&c->serve->issuer.names, buf_span(&key), date_of(c, is_text));
     if (!name)
         *status = http_call_fail(c, 404, expected, arg);
     if (name && !access_may(c->serve, &c->access, buf_span(&key))) {

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -240,7 +241,15 @@ static void arguments_are_looked_at_before(void **state)
         refuses("tenant:ACME", NUMBER_WRONG, ISSUE_WRONG, "sub");
     }
     gives("policy?area=010", "010-0000-2");
-    gives("policy?n=7&area=011&block=x", "011-0000-3");   /* what protocols know themselves */
+    static const char *const others[] = {"n", "block", "sub"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char key[64], why[64];
+        (void)snprintf(key, sizeof key, "policy?area=011&%s=1", others[i]);
+        (void)snprintf(why, sizeof why, "template, or date=, found \"%s\"", others[i]);
+        refuses(key, NUMBER_WRONG, ISSUE_WRONG, why);
+    }
+    refuses("qj?date=&date=", NUMBER_WRONG, ISSUE_WRONG, "date: expected once");
+    gives("policy?area=011", "011-0000-3");
     refuses("policy", NUMBER_WRONG, ISSUE_WRONG, "area"); /* none of those before stays */
 }
 

@@ -423,7 +423,11 @@ static void arguments_are_the_callers(void **state)
     (void)state;
     expect_args("a=01", "01-x-7", NULL);
     expect_args("b=Q9&a=01", "01-Q9-7", NULL);
-    expect_args("n=5&date=2026-11-22&a=01&block=1&sub=q", "01-x-7", NULL);
+    expect_args("date=2026-11-22&a=01", "01-x-7", NULL);
+    expect_args("a=01&n=5", NULL, "found \"n\"");
+    expect_args("block=1&a=01", NULL, "found \"block\"");
+    expect_args("a=01&sub=q", NULL, "found \"sub\"");
+    expect_args("date=2026-11-22&a=01&date=2026-11-22", NULL, "date: expected once, found twice");
     expect_args("a=01&&b=", NULL, "found \"\"");
     expect_args("", NULL, "expected ?a=");
     expect_args("b=x", NULL, "expected ?a=");

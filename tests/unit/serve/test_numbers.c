@@ -263,6 +263,8 @@ static void what_is_encoded_divides_nothing(void **state)
                                         "/v1/no/area%3Fa=b",
                                         "/v1/no/area%23?a=b",
                                         "/v1/no/few?%26",
+                                        "/v1/no/area?a%3Db",
+                                        "/v1/no/area?a%3Db=c",
                                         "/v1/no/tenant:a%3Fn=2"};
     web(r, "/v1/no/area?a=%62", " 200 ", "\r\n\r\nb-00000001\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -270,6 +272,33 @@ static void what_is_encoded_divides_nothing(void **state)
     web(r, "/v1/no/area?a=%2", " 400 ", "expected two hexadecimal digits");
     web(r, "/v1/no/area?%61=c", " 200 ", "\r\n\r\nc-00000002\n");
     web(r, "/v1/no/tenant%3Aa", " 200 ", "\r\n\r\na/1\n");
+    web(r, "/v1/no/area?a=b%3Dc", " 400 ", "a: expected 1 to 1 characters"); /* all of it is a's */
+}
+
+/* Nothing that a key or a query says is passed over, and no number is spent on it. */
+static void what_nobody_reads_is_refused(void **state)
+{
+    struct rig *r = *state;
+    static const char *const once = "expected n, block and date at most once";
+    check(r, "GET no:area?a=b", "$10\r\nb-00000001\r\n");
+    for (int i = 0; i < 2; i++) {
+        check(r, "GET no:area?a=b&n=2",
+              "-ERR expected arguments of the sequence's template, or date=, found \"n\"\r\n");
+        check(r, "LPOP no:area?sub=x&a=b 2",
+              "-ERR expected arguments of the sequence's template, or date=, found \"sub\"\r\n");
+        mc(r, "get no:area?block=1&a=b\r\n",
+           "CLIENT_ERROR expected arguments of the sequence's template, or date=, found "
+           "\"block\"\r\n");
+        check(r, "GET no:few?date=&date=", "-ERR date: expected once, found twice\r\n");
+        web(r, "/v1/no/area?a=b&%6E=2", " 400 ", "found \"n\"");
+        web(r, "/v1/no/area?a=b&n=2&n=2", " 400 ", once);
+        web(r, "/v1/no/few?date=&date=", " 400 ", once);
+        web(r, "/v1/seq/area?block=0&block=1", " 400 ", once);
+        web(r, "/v1/no/tenant:a?sub=a", " 400 ", "found \"sub\"");
+        web(r, "/v1/seq/tenant?n=1&sub=a", " 400 ", "expected the sub behind a ':' of the name");
+    }
+    web(r, "/v1/no/area?n=2&a=b&block=0", " 200 ", "\r\n\r\nb-00000002\nb-00000003\n");
+    web(r, "/v1/no/area?a=b&", " 200 ", "\r\n\r\nb-00000004\n");
 }
 
 /* ---- users ------------------------------------------------------------------------------------
@@ -307,7 +336,7 @@ static void rights_are_to_what_stands_before_the_arguments(void **state)
     check(r, "GET no:area#1?a=b", "$10\r\nx-00000002\r\n");
     check(r, "GET no:few", NOT_ALLOWED("no:few", "eve"));
     check(r, "AUTH acme secret", "+OK\r\n");
-    check(r, "GET no:tenant:acme?sub=x", "$6\r\nacme/1\r\n");
+    check(r, "GET no:tenant:acme?date=", "$6\r\nacme/1\r\n");
     check(r, "GET no:tenant:zoo?sub=:acme", NOT_ALLOWED("no:tenant:zoo?sub=:acme", "acme"));
     check(r, "GET no:tenant:zoo#:acme", NOT_ALLOWED("no:tenant:zoo#:acme", "acme"));
     mc(r, "set any 0 0 10\r\neve secret\r\nget no:area?a=c\r\n",
@@ -351,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memcached_has_arguments_of_each_request, begin, end),
         cmocka_unit_test_setup_teardown(one_that_made_room_is_looked_for_again, begin, end),
         cmocka_unit_test_setup_teardown(what_is_encoded_divides_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(what_nobody_reads_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(rights_are_to_what_stands_before_the_arguments, begin_users,
                                         end_users),
         cmocka_unit_test_setup_teardown(what_is_known_to_others_is_no_right, begin_users,
