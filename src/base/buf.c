@@ -57,6 +57,17 @@ void buf_put_word(struct buf *b, const char *word)
     buf_put_char(b, '\'');
 }
 
+void buf_put_operand(struct buf *b, const char *name, const char *more)
+{
+    bool behind = *name == '-';
+    if (!behind && *name)
+        buf_put_char(b, ' ');
+    buf_put_str(b, behind ? more : name);
+    if (behind)
+        BUF_PUT_LIT(b, " -- ");
+    buf_put_str(b, behind ? name : more);
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     size_t room = b->failed ? 0 : b->cap - b->n;

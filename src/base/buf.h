@@ -88,6 +88,9 @@ void buf_put_i64(struct buf *b, int64_t v);
 /* v counts units of 10^-decimals (0..9): 1500 with 3 decimals is written 1.5. */
 void buf_put_decimal(struct buf *b, int64_t v, unsigned decimals);
 void buf_put_word(struct buf *b, const char *word); /* quoted, where a shell would split it */
+/* What follows a command of ours: " NAME MORE", or " MORE -- NAME" where the name would be taken
+ * for an option. more: "", or options, with a space before each. */
+void buf_put_operand(struct buf *b, const char *name, const char *more);
 
 /* For cold paths only: the hot ones use the puts above. */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

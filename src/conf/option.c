@@ -219,8 +219,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                          "once"},
     [CONF_SEQUENCES_DEFINE] = {IN("sequences", "define"), FIELD(sequences_define),
                                .type = CONF_TYPE_LIST, .def = "", .max = 1024, .ok = sequence_ok,
-                               .what = "NAME and options as of sidflakectl seq create, at most "
-                                       "400 bytes",
+                               .what = "NAME, which begins with no '-' there, and options as of "
+                                       "sidflakectl seq create, at most 400 bytes",
                                .help = "sequences that are made where they are missing: NAME "
                                        "[--start 1] [--max-rate R] ..."},
 

@@ -11,6 +11,11 @@ static bool is_file(const char *url)
     return strncmp(url, "sqlite:", 7) == 0;
 }
 
+bool advice_forgets(const char *url)
+{
+    return !is_file(url);
+}
+
 void advice_put_tool(struct buf *b, const char *url)
 {
     char text[1024];

@@ -13,6 +13,10 @@
  * where no sudo is, as in the image, the command is root's or already that user's. */
 void advice_put_tool(struct buf *b, const char *url);
 
+/* Whether what is there can be lost in part without a trace, so that a sequence is made there with
+ * --max-rate or --on-loss only. */
+bool advice_forgets(const char *url);
+
 /* The URL as a word of the shell; the path of an SQLite file from the root on. */
 void advice_put_url(struct buf *b, const char *url);
 

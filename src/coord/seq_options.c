@@ -320,9 +320,8 @@ struct texts {
     char of[WORDS][WORD_MAX];
 };
 
-static enum err_code keep_text(const struct word *w, struct span *rest, char *kept, struct err *e)
+static enum err_code keep_text(const struct word *w, struct span text, char *kept, struct err *e)
 {
-    struct span text = take(rest);
     if (text.n == 0 || text.n >= WORD_MAX || memchr(text.p, '\0', text.n))
         return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name,
                        wanted[w->kind], (int)(text.n < 80 ? text.n : 80), text.p);
@@ -334,18 +333,22 @@ static enum err_code keep_text(const struct word *w, struct span *rest, char *ke
     return ERR_OK;
 }
 
+/* "--name value" or "--name=value". */
 static enum err_code read_option(struct span option, struct span *rest, struct texts *t,
                                  struct seq_words *out, struct err *e)
 {
     bool dashes = span_starts(option, SPAN("--"));
-    const struct word *w = dashes ? find(span_skip(option, 2)) : NULL;
-    if (!w || w->once)
+    struct span value = option, name = span_cut(&value, '=');
+    const struct word *w = dashes ? find(span_skip(name, 2)) : NULL;
+    if (!w || w->once || (value.p && w->kind == WORD_FLAG))
         return no_option(option, e);
     size_t i = (size_t)(w - words);
     if (t->found[i])
         return err_set(e, ERR_INVALID, "--%s: expected once, found twice", w->name);
     t->found[i] = true;
-    enum err_code r = w->kind == WORD_FLAG ? ERR_OK : keep_text(w, rest, t->of[i], e);
+    if (w->kind != WORD_FLAG && !value.p)
+        value = take(rest);
+    enum err_code r = w->kind == WORD_FLAG ? ERR_OK : keep_text(w, value, t->of[i], e);
     return r ? r : read_word(w, t->of[i], out, e);
 }
 

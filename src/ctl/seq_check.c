@@ -4,6 +4,8 @@
  */
 #include "ctl/seq.h"
 
+#include "base/buf.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,10 +61,12 @@ static void check_template(struct checked *c, const struct seq_info *q, const st
     if (f.unreadable) {
         put(c, q->name, "unreadable", true, f.why.text);
     } else if (f.left == 0) {
-        (void)snprintf(why, sizeof why,
-                       "its template takes numbers up to %" PRId64
-                       ": sidflakectl seq alter %s --template TEXT",
-                       f.last, q->name);
+        struct buf b;
+        buf_init(&b, why, sizeof why - 1);
+        buf_printf(&b, "its template takes numbers up to %" PRId64 ": sidflakectl seq alter",
+                   f.last);
+        buf_put_operand(&b, q->name, " --template TEXT");
+        why[b.n] = '\0';
         put(c, q->name, seq_how_name(SEQ_USED_UP), true, why);
     }
 }

@@ -34,9 +34,11 @@ static void put_command(struct buf *b, const struct ctl_session *s, const char *
                         const char *name, const char *more)
 {
     char text[CTL_COMMAND_MAX], command[CTL_SEQ_OPTIONS_MAX];
-    (void)snprintf(command, sizeof command, "sidflakectl seq %s%s%s%s", what, *name ? " " : "",
-                   name, more);
-    buf_printf(b, "`%s`", ctl_session_command(s->args, command, text));
+    bool behind = *name == '-'; /* as buf_put_operand, behind the coordinator's options */
+    (void)snprintf(command, sizeof command, "sidflakectl seq %s%s%s%s", what,
+                   *name && !behind ? " " : "", behind ? "" : name, more);
+    buf_printf(b, "`%s%s%s`", ctl_session_command(s->args, command, text), behind ? " -- " : "",
+               behind ? name : "");
 }
 
 /* For its beginning, for that of a period that was named, or for the line. */
@@ -128,6 +130,7 @@ const char *ctl_seq_why(const struct ctl_session *s, const char *name, const str
                         char *out)
 {
     struct buf b;
+    bool forgets;
     buf_init(&b, out, CTL_SEQ_WHY_MAX - 1);
     switch (g->how) {
     case SEQ_WAIT:
@@ -139,8 +142,9 @@ const char *ctl_seq_why(const struct ctl_session *s, const char *name, const str
         break;
     case SEQ_UNKNOWN:
         buf_put_str(&b, "there is none of this name: ");
-        put_command(&b, s, "create", name, "");
-        buf_put_str(&b, " makes it");
+        forgets = seq_forgets(s->coord);
+        put_command(&b, s, "create", name, forgets ? " --max-rate R" : "");
+        buf_put_str(&b, forgets ? ", or --on-loss in place of --max-rate, makes it" : " makes it");
         break;
     case SEQ_NO_PERIOD:
         put_no_period(&b, s, g);

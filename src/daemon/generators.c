@@ -1,5 +1,6 @@
 #include "daemon/generators.h"
 
+#include "coord/advice.h"
 #include "coord/seq_calls.h"
 #include "coord/seq_rows.h"
 
@@ -39,7 +40,8 @@ static void init_sequences(struct sequence_table *t, const struct conf *c)
                                                    .lasts_ms = c->sequences_cache_lasts_us / 1000,
                                                    .max = c->sequences_cache_max,
                                                    .prefix = c->sequences_prefix,
-                                                   .calendar = &generators_calendar});
+                                                   .calendar = &generators_calendar,
+                                                   .forgets = advice_forgets(c->coordinator_url)});
 }
 
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,

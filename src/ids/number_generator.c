@@ -170,8 +170,8 @@ static void say_unformed(const struct generator *g, struct buf *b)
 static void say_plain(const struct generator *g, struct buf *b)
 {
     const char *name = at(g)->from->of.name;
-    buf_printf(b, "the sequence %s has no template: sidflakectl seq alter %s --template TEXT", name,
-               name);
+    buf_printf(b, "the sequence %s has no template: sidflakectl seq alter", name);
+    buf_put_operand(b, name, " --template TEXT");
 }
 
 static void say_wrong(const struct generator *g, struct buf *b)
@@ -190,8 +190,9 @@ static void say_wide(const struct generator *g, struct buf *b)
     const char *name = at(g)->from->of.name;
     buf_printf(b,
                "used up: the template of the sequence %s takes numbers up to %lld: sidflakectl "
-               "seq alter %s --template TEXT",
-               name, (long long)template_last_number(at(g)->from->template), name);
+               "seq alter",
+               name, (long long)template_last_number(at(g)->from->template));
+    buf_put_operand(b, name, " --template TEXT");
 }
 
 #define ROW(cause, what, may_wait, is_end, text)                                                   \

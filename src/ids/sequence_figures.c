@@ -305,8 +305,9 @@ static bool is_too_wide(const struct generator *g, int64_t now_ms, struct buf *b
         const char *name = family(g)->name;
         buf_printf(b,
                    "sequence %s: used up: its template takes numbers up to %lld: sidflakectl seq "
-                   "alter %s --template TEXT",
-                   name, (long long)template_last_number(s->template), name);
+                   "alter",
+                   name, (long long)template_last_number(s->template));
+        buf_put_operand(b, name, " --template TEXT");
         return true;
     }
     return false;

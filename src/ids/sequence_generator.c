@@ -106,27 +106,31 @@ static void say_used_up(const struct generator *g, struct buf *b)
 
 static void say_stopped(const struct generator *g, struct buf *b)
 {
-    buf_printf(b,
-               "stopped, since the coordinator may have forgotten numbers: sidflakectl pool reopen "
-               "--nothing-lost, or seq reopen %s --above N, lets it go on",
-               at(g)->of.name);
+    BUF_PUT_LIT(b, "stopped, since the coordinator may have forgotten numbers: sidflakectl pool "
+                   "reopen --nothing-lost, or seq reopen");
+    buf_put_operand(b, at(g)->of.name, " --above N");
+    BUF_PUT_LIT(b, ", lets it go on");
 }
 
 static void say_forgotten(const struct generator *g, struct buf *b)
 {
-    buf_printf(b,
-               "stopped, since the coordinator may have forgotten numbers: sidflakectl seq reopen "
-               "%s --above N lets it go on",
-               at(g)->of.name);
+    BUF_PUT_LIT(
+        b, "stopped, since the coordinator may have forgotten numbers: sidflakectl seq reopen");
+    buf_put_operand(b, at(g)->of.name, " --above N");
+    BUF_PUT_LIT(b, " lets it go on");
 }
 
 /* What can't be a name is none, where it is only looked at. */
 static void say_unknown(const struct generator *g, struct buf *b)
 {
-    if (!at(g)->of.name[0])
+    if (!at(g)->of.name[0]) {
         say_name(g, b);
-    else
-        buf_printf(b, "no such sequence: sidflakectl seq create %s makes it", at(g)->of.name);
+        return;
+    }
+    bool forgets = at(g)->table->options.forgets;
+    BUF_PUT_LIT(b, "no such sequence: sidflakectl seq create");
+    buf_put_operand(b, at(g)->of.name, forgets ? " --max-rate R" : "");
+    buf_put_str(b, forgets ? ", or --on-loss in place of --max-rate, makes it" : " makes it");
 }
 
 static void say_dropped(const struct generator *g, struct buf *b)

@@ -48,6 +48,7 @@ struct sequence_options {
     int64_t max;        /* most numbers of one, 1 .. */
     const char *prefix; /* for people: "seq:"; not copied, as what follows */
     const struct sequence_calendar *calendar;
+    bool forgets; /* the coordinator can: who makes one has to say what happens then */
 };
 
 /* What takes came to, in classes. */

@@ -1,7 +1,9 @@
 #include "lease/said.h"
 
 #include "base/fnv.h"
+#include "coord/advice.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FEW        16    /* so many lines are news to an operator, … */
@@ -33,6 +35,7 @@ static const struct advice {
     const char *more; /* behind the name */
     enum whose whose;
     const char *other; /* between the word that nothing was lost, which comes first, and what */
+    bool makes;        /* and so says what happens after a loss, where that has to be said */
 } advice[BLOCKS_REFUSALS] = {
     [SEQ_CLOSED] = {"the period that was asked for is over", NULL, "", MISTAKEN},
     [SEQ_USED_UP] = {"its max allows no more: ", "seq alter", " --max M"},
@@ -41,9 +44,9 @@ static const struct advice {
     [SEQ_FORGOTTEN] =
         {"the coordinator may have forgotten grants: how far this one was is said by ",
          "seq reopen", " --above N"},
-    [SEQ_UNKNOWN] = {"there is none: ", "seq create", "", UNKNOWN},
+    [SEQ_UNKNOWN] = {"there is none: ", "seq create", "", UNKNOWN, .makes = true},
     [SEQ_DROPPED] = {"it was dropped: where no older data of the coordinator ever come back, ",
-                     "seq create", " --reuse --no-older-data", UNKNOWN},
+                     "seq create", " --reuse --no-older-data", UNKNOWN, .makes = true},
     [SEQ_DIFFERS] = {"it has another definition than it had here: ", "seq show", ""},
     [SEQ_NO_SUBS] = {"it was made without --subs: it alone can be asked for: ", "seq show", "",
                      MISTAKEN},
@@ -66,17 +69,19 @@ static const struct advice late = {"more numbers of it are asked for than its --
                                    "seq show", ""};
 
 /* A command is told whole or not at all. */
-static void put_command(const struct said *s, const char *what, const char *name, const char *more,
+static bool put_command(const struct said *s, const char *what, const char *name, const char *more,
                         struct buf *b)
 {
     struct buf whole = *b;
     buf_put_char(&whole, '`');
     recovery_put_tool(&whole, what, &s->at);
-    buf_printf(&whole, "%s%s%s`", *name ? " " : "", name, more);
+    buf_put_operand(&whole, name, more);
+    buf_put_char(&whole, '`');
     if (!whole.failed)
         *b = whole;
     else
         buf_printf(b, "%s in sidflakectl(1)", what);
+    return !whole.failed;
 }
 
 static void put_advice(const struct said *s, const struct advice *a, const char *name,
@@ -84,11 +89,16 @@ static void put_advice(const struct said *s, const struct advice *a, const char 
 {
     buf_put_str(b, a->why);
     if (a->other) {
-        put_command(s, "pool reopen --nothing-lost", "", "", b);
+        (void)put_command(s, "pool reopen --nothing-lost", "", "", b);
         buf_put_str(b, a->other);
     }
-    if (a->what)
-        put_command(s, a->what, name, a->more, b);
+    if (!a->what)
+        return;
+    char more[64];
+    bool says = a->makes && advice_forgets(s->at.url);
+    (void)snprintf(more, sizeof more, "%s%s", a->more, says ? " --max-rate R" : "");
+    if (put_command(s, a->what, name, more, b) && says)
+        BUF_PUT_LIT(b, ", or --on-loss in place of --max-rate");
 }
 
 static struct said_one *find(struct said *s, uint64_t name, unsigned how)

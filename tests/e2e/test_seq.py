@@ -293,7 +293,10 @@ def dropped(case):
             assert seq.reserve("hour", "1") == (391001, 391001)
         for command in ("show",), ("gaps",), ("drop", "--yes"), ("alter", "--max", "5"), ("sweep",):
             told = seq.refused(command[0], "none", *command[1:])
-            assert "there is none of this name: `sidflakectl seq create none --coordinator %s" % seq.url in told, told
+            more = "" if seq.url.startswith("sqlite") else " --max-rate R"
+            makes = "there is none of this name: `sidflakectl seq create none%s --coordinator %s" % (more, seq.url)
+            assert makes in told, told
+        assert re.search("seq create.* --coordinator .* -- -x`", seq.refused("show", "--", "-x"))
 
 
 def forget(redis, name, seen):

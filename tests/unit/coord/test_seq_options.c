@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -110,6 +111,22 @@ static void test_wrong(void **state)
     }
 }
 
+/* As getopt_long has them, too. */
+static void test_values_behind_an_equals_sign(void **state)
+{
+    struct seq_create c;
+    struct err e;
+    (void)state;
+    assert_int_equal(line("a --start=5 --increment 2 --template=@{arg,x,width=1}-@{seq}", &c, &e),
+                     ERR_OK);
+    assert_int_equal(c.definition.start, 5);
+    assert_string_equal(c.definition.template, "@{arg,x,width=1}-@{seq}");
+    assert_int_equal(line("a --start= 5", &c, &e), ERR_INVALID);
+    assert_string_equal(e.text, "--start: expected " SEQ_NUMBER_EXPECTED ", found \"\"");
+    assert_int_equal(line("a --subs=1", &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "found \"--subs=1\""));
+}
+
 /* YAML knows how to say a NUL; numbers are not cut there. */
 static void test_bytes_of_no_text(void **state)
 {
@@ -158,9 +175,13 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_all),
-        cmocka_unit_test(test_wrong),      cmocka_unit_test(test_bytes_of_no_text),
-        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_bytes_of_no_text),
+        cmocka_unit_test(test_values_behind_an_equals_sign),
+        cmocka_unit_test(test_one_by_one),
+        cmocka_unit_test(test_zones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

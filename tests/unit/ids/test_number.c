@@ -32,6 +32,7 @@ enum {
     THREES,
     LATE,
     PLAIN,
+    DASHED,
     SEQUENCES
 };
 
@@ -60,6 +61,7 @@ static struct fake_sequence sequences[SEQUENCES] = {
     [THREES] = {.name = "threes", .start = 2, .increment = 3},
     [LATE] = {.name = "late", .start = 1, .increment = 1, .late = true},
     [PLAIN] = {.name = "plain", .start = 1, .increment = 1},
+    [DASHED] = {.name = "--plain", .start = 1, .increment = 1},
 };
 
 static void form(int i)
@@ -258,7 +260,13 @@ static void one_without_a_template_is_refused(void **state)
     (void)state;
     refuses("plain", NUMBER_PLAIN, ISSUE_WRONG, "plain has no template");
     assert_int_equal(bare("plain"), 1);
-    refuses("none", SEQUENCE_UNKNOWN, ISSUE_MISS, "none");
+    refuses("none", SEQUENCE_UNKNOWN, ISSUE_MISS, "sidflakectl seq create none makes it");
+    refuses("-n", SEQUENCE_UNKNOWN, ISSUE_MISS, "sidflakectl seq create -- -n makes it");
+    numbers.sequences->options.forgets = true;
+    refuses("none", SEQUENCE_UNKNOWN, ISSUE_MISS,
+            "create none --max-rate R, or --on-loss in place of --max-rate, makes it");
+    refuses("-n", SEQUENCE_UNKNOWN, ISSUE_MISS, "seq create --max-rate R -- -n, or --on-loss");
+    refuses("--plain", NUMBER_PLAIN, ISSUE_WRONG, "seq alter --template TEXT -- --plain");
     refuses("a/b", SEQUENCE_NAME, ISSUE_WRONG, "no:NAME");
     refuses("qj:acme", SEQUENCE_NO_SUBS, ISSUE_WRONG, "subs");
 }

@@ -308,6 +308,35 @@ static void one_that_has_stopped_names_the_pool_in_both_commands(void **state)
                            "--password-file /etc/pw --pool eu orders --above N`"));
 }
 
+/* Each is a command as it stands, but for its capitals. */
+static void what_makes_one_is_told_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *name;
+        unsigned how;
+        const char *told;
+    } cases[] = {
+        {"redis://h", "new", SEQ_UNKNOWN,
+         "--pool eu new --max-rate R`, or --on-loss in place of --max-rate\""},
+        {"redis://h", "-new", SEQ_UNKNOWN,
+         "--pool eu --max-rate R -- -new`, or --on-loss in place of --max-rate\""},
+        {"redis://h", "old", SEQ_DROPPED,
+         "--pool eu old --reuse --no-older-data --max-rate R`, or --on-loss"},
+        {"redis://h", "--all", SEQ_USED_UP, "--pool eu --max M -- --all`\""},
+        {"sqlite:/p.db", "new", SEQ_UNKNOWN, "--pool eu new`\""},
+        {"sqlite:/p.db", "-h", SEQ_UNKNOWN, "--pool eu -- -h`\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct said said = {.at = {cases[i].url, "eu", NULL}};
+        capture_begin();
+        said_refused(&said, cases[i].name, cases[i].how, 0);
+        const char *log = capture_end();
+        if (!strstr(log, cases[i].told))
+            fail_msg("expected %s in %s", cases[i].told, log);
+    }
+}
+
 static void a_command_that_does_not_fit_is_not_told_in_part(void **state)
 {
     (void)state;
@@ -676,6 +705,7 @@ int main(void)
         SEQ(of_too_many_in_a_row_nothing_is_said),
         SEQ(what_is_refused_and_served_in_turn_is_said_once_a_minute),
         SEQ(one_that_has_stopped_names_the_pool_in_both_commands),
+        SEQ(what_makes_one_is_told_whole),
         SEQ(a_command_that_does_not_fit_is_not_told_in_part),
         SEQ(a_place_is_free_once_that_is_said),
         SEQ(a_place_is_not_free_while_a_take_is_under_way),
