@@ -320,16 +320,28 @@ struct texts {
     char of[WORDS][WORD_MAX];
 };
 
+/* As a shell's line has it: 'it'\''s' is it's. out has WORD_MAX bytes. false: it has no room. */
+static bool put_unquoted(struct span text, char *out)
+{
+    char quote = *text.p;
+    bool quoted = text.n > 2 && (quote == '\'' || quote == '"') && text.p[text.n - 1] == quote;
+    size_t n = 0;
+    if (quoted)
+        text = span_of(text.p + 1, text.n - 2);
+    while (text.n && n < WORD_MAX - 1) {
+        bool apostrophe = quoted && quote == '\'' && span_starts(text, SPAN("'\\''"));
+        out[n++] = *text.p;
+        text = span_skip(text, apostrophe ? 4 : 1);
+    }
+    out[n] = '\0';
+    return text.n == 0;
+}
+
 static enum err_code keep_text(const struct word *w, struct span text, char *kept, struct err *e)
 {
-    if (text.n == 0 || text.n >= WORD_MAX || memchr(text.p, '\0', text.n))
+    if (text.n == 0 || memchr(text.p, '\0', text.n) || !put_unquoted(text, kept))
         return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name,
                        wanted[w->kind], (int)(text.n < 80 ? text.n : 80), text.p);
-    char quote = *text.p; /* as in a shell's line */
-    if (text.n > 2 && (quote == '\'' || quote == '"') && text.p[text.n - 1] == quote)
-        text = span_of(text.p + 1, text.n - 2);
-    memcpy(kept, text.p, text.n);
-    kept[text.n] = '\0';
     return ERR_OK;
 }
 

@@ -128,6 +128,29 @@ static void options_make_it_again(void **state)
     }
 }
 
+/* What `seq show` has of one, behind its name, is a line of sequences.define. */
+static void what_is_shown_is_a_line(void **state)
+{
+    static char most[201];
+    const char *const templates[] = {
+        "a'b@{seq}", "''@{seq}", "'@{seq}'", "'\\''@{seq}", "\"@{seq}\"", "@{seq}", most,
+    };
+    (void)state;
+    memset(most, '\'', sizeof most - 1);
+    memcpy(most, "@{seq}", 6);
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+        struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_REFUSE};
+        char told[CTL_SEQ_OPTIONS_MAX], line[CTL_SEQ_OPTIONS_MAX + 8], name[SEQ_NAME_MAX];
+        struct seq_create in;
+        struct err e = {.text = ""};
+        memcpy(d.template, templates[i], strlen(templates[i]) + 1);
+        (void)snprintf(line, sizeof line, "x %s", ctl_seq_options(told, &d, seq_last_index(&d)));
+        if (seq_line_read(span_str(line), name, &in, &e))
+            fail_msg("%s: %s", line, e.text);
+        assert_string_equal(in.definition.template, templates[i]);
+    }
+}
+
 static void what_a_coordinator_says_may_be_anything(void **state)
 {
     struct seq_definition d = {.start = 1, .increment = SEQ_NUMBER_MAX};
@@ -147,6 +170,7 @@ int main(void)
         cmocka_unit_test(definitions),
         cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(options_make_it_again),
+        cmocka_unit_test(what_is_shown_is_a_line),
         cmocka_unit_test(what_a_coordinator_says_may_be_anything),
     };
     return cmocka_run_group_tests_name("ctl/seq_define", tests, NULL, NULL);
