@@ -1,12 +1,15 @@
 #include "coord/seq_options.h"
 
+#include "base/buf.h"
 #include "base/dec.h"
+#include "base/int64.h"
 #include "base/timefmt.h"
 #include "coord/seq_rows.h"
 #include "coord/seq_template.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORD_MAX (TEMPLATE_TEXT_MAX + 3) /* bytes of one, quotes and NUL included */
@@ -378,4 +381,62 @@ enum err_code seq_line_read(struct span line, char *name, struct seq_create *out
     name[s.n] = '\0';
     out->name = name;
     return seq_words_read(&said, out, e);
+}
+
+/* ---- and back --------------------------------------------------------------------------------
+ */
+
+char *seq_zone_text(char *out, int offset_min)
+{
+    unsigned far = (unsigned)(offset_min < 0 ? -offset_min : offset_min);
+    if (far == 0)
+        return memcpy(out, "UTC", sizeof "UTC");
+    (void)snprintf(out, SEQ_ZONE_MAX, "%c%02u:%02u", offset_min < 0 ? '-' : '+', far / 60 % 100,
+                   far % 60);
+    return out;
+}
+
+/* As a shell takes it. */
+static void put_template(struct buf *b, const char *template)
+{
+    buf_put_str(b, " --template '");
+    for (const char *c = template; *c; c++)
+        if (*c == '\'')
+            buf_put_str(b, "'\\''");
+        else
+            buf_put_char(b, *c);
+    buf_put_char(b, '\'');
+}
+
+char *seq_options_text(char *out, const struct seq_definition *d, int64_t max)
+{
+    char word[TIMEFMT_MAX];
+    struct buf b;
+    buf_init(&b, out, SEQ_OPTIONS_MAX - 1);
+    buf_printf(&b, "--start %" PRId64 " --increment %" PRId64, d->start, d->increment);
+    if (max < seq_last_index(d))
+        buf_printf(&b, " --max %" PRId64, seq_number(d, max64(max, 0)));
+    if (d->strict)
+        buf_put_str(&b, " --order strict");
+    if (d->cycle)
+        buf_put_str(&b, " --cycle");
+    if (d->reset != PERIOD_NEVER)
+        buf_printf(&b, " --reset %s", period_reset_name(d->reset));
+    if (d->offset_min != 0)
+        buf_printf(&b, " --timezone %s", seq_zone_text(word, d->offset_min));
+    if (d->subs > 0)
+        buf_printf(&b, " --max-subs %" PRId64, d->subs);
+    if (d->loss == SEQ_LOSS_SKIP)
+        buf_printf(&b, " --max-rate %" PRId64, d->rate);
+    else if (d->loss != SEQ_LOSS_UNSAID)
+        buf_printf(&b, " --on-loss %s", d->loss == SEQ_LOSS_TRUST ? "trust" : "refuse");
+    if (d->back_h != (d->template[0] && d->reset != PERIOD_NEVER ? SEQ_BACK_DEFAULT_H : 0))
+        buf_printf(&b, " --date-back %" PRId64 "%s", d->back_h / (d->back_h % 24 ? 1 : 24),
+                   d->back_h % 24 ? "h" : "d");
+    if (d->begins_ms > 0)
+        buf_printf(&b, " --begins %s", timefmt_rfc3339(word, d->begins_ms));
+    if (d->template[0])
+        put_template(&b, d->template);
+    out[b.n] = '\0';
+    return out;
 }

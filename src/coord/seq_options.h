@@ -38,6 +38,12 @@ enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out,
 enum err_code seq_line_read(struct span line, char *name, struct seq_create *out,
                             struct err *e) MUST_CHECK;
 
+/* "--start 1 --increment 1 ...": the options by which it is made again as it is, for a shell and
+ * for a line. out has SEQ_OPTIONS_MAX bytes, which are enough for a template of nothing but
+ * apostrophes. max: highest index. Returns out. */
+#define SEQ_OPTIONS_MAX 1536
+char *seq_options_text(char *out, const struct seq_definition *d, int64_t max);
+
 /* Whether a sequence can have this name: ERR_INVALID says what was expected. */
 enum err_code seq_check_name(struct span name, struct err *e) MUST_CHECK;
 
@@ -46,5 +52,9 @@ bool seq_number_read(struct span s, int64_t *out);
 
 /* "UTC", "Z", "+01:00" or "-03:30", as minutes east of UTC. */
 bool seq_zone_read(struct span s, int *offset_min);
+
+/* "UTC", or as "+01:00"; out has SEQ_ZONE_MAX bytes. Returns out. */
+#define SEQ_ZONE_MAX 8
+char *seq_zone_text(char *out, int offset_min);
 
 #endif

@@ -13,11 +13,6 @@
 /* "UTC", or as "+01:00", in a ctl_word. */
 const char *ctl_seq_zone_text(int offset_min);
 
-/* "--start 1 --increment 1 ...": the options by which it is made again as it is. out has
- * CTL_SEQ_OPTIONS_MAX bytes. max: highest index. Returns out. */
-#define CTL_SEQ_OPTIONS_MAX 1536 /* a template of nothing but apostrophes has room */
-char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max);
-
 /* As an object; NULL: no memory. */
 json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max);
 

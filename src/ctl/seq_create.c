@@ -157,13 +157,13 @@ static int no_begin(const char *name)
 
 static int differs(const char *name, const struct seq_create *in, const struct seq_grant *g)
 {
-    char expected[CTL_SEQ_OPTIONS_MAX], found[CTL_SEQ_OPTIONS_MAX];
+    char expected[SEQ_OPTIONS_MAX], found[SEQ_OPTIONS_MAX];
     struct seq_definition d = in->definition;
     return ctl_fail(CTL_BAD,
                     "sequence \"%s\": expected %s, found one of another definition: %s. A "
                     "definition never changes: take another name",
-                    name, ctl_seq_options(expected, &d, seq_max_index(&d, in->max)),
-                    ctl_seq_options(found, &g->definition, g->max));
+                    name, seq_options_text(expected, &d, seq_max_index(&d, in->max)),
+                    seq_options_text(found, &g->definition, g->max));
 }
 
 static int other_max(const char *name, const struct seq_create *in, const struct seq_grant *g)
@@ -216,7 +216,7 @@ static int confirm_earlier(const struct ctl_session *s, const struct seq_create 
 static int tell(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     bool made = g->how == SEQ_DONE;
-    char options[CTL_SEQ_OPTIONS_MAX];
+    char options[SEQ_OPTIONS_MAX];
     json_t *notes = notes_of(s, name, g), *one;
     size_t i;
     if (s->args->json)
@@ -225,7 +225,7 @@ static int tell(struct ctl_session *s, const char *name, const struct seq_grant 
                               "generation", (json_int_t)g->gen, "definition",
                               ctl_seq_definition_json(&g->definition, g->max), "notes", notes));
     (void)printf("%s sequence \"%s\": %s\n", made ? "made" : "there is already, the same,", name,
-                 ctl_seq_options(options, &g->definition, g->max));
+                 seq_options_text(options, &g->definition, g->max));
     json_array_foreach(notes, i, one)(void) printf("%s\n", json_string_value(one));
     json_decref(notes);
     return ctl_flush(CTL_OK);

@@ -59,13 +59,13 @@ static json_t *list_json(const struct seq_list *list)
 
 static void print_list(const struct seq_list *list)
 {
-    char options[CTL_SEQ_OPTIONS_MAX];
+    char options[SEQ_OPTIONS_MAX];
     (void)printf("%-24s %-10s %-20s %s\n", "NAME", "STATE", "HIGHEST", "DEFINITION");
     for (size_t i = 0; i < list->n; i++) {
         const struct seq_info *v = &list->v[i];
         (void)printf("%-24s %-10s %-20s %s\n", v->name, state_of(v),
                      v->unreadable ? "-" : ctl_seq_highest(&v->definition, v->top),
-                     v->unreadable ? "-" : ctl_seq_options(options, &v->definition, v->max));
+                     v->unreadable ? "-" : seq_options_text(options, &v->definition, v->max));
     }
 }
 
@@ -223,11 +223,11 @@ static int show_text(const struct view *v)
 {
     const struct seq_info *q = &v->c.sequence;
     struct ctl_seq_form form;
-    char options[CTL_SEQ_OPTIONS_MAX];
+    char options[SEQ_OPTIONS_MAX];
     (void)printf("name         %s\nstate        %s\n", q->name, state_of(q));
     if (q->unreadable)
         return ctl_flush(CTL_OK);
-    (void)printf("definition   %s\n", ctl_seq_options(options, &q->definition, q->max));
+    (void)printf("definition   %s\n", seq_options_text(options, &q->definition, q->max));
     (void)printf("highest      %s of %" PRId64 "\n", ctl_seq_highest(&q->definition, q->top),
                  ctl_seq_at(&q->definition, q->max));
     if (q->seen > q->top)

@@ -33,7 +33,7 @@ int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *na
 static void put_command(struct buf *b, const struct ctl_session *s, const char *what,
                         const char *name, const char *more)
 {
-    char text[CTL_COMMAND_MAX], command[CTL_SEQ_OPTIONS_MAX];
+    char text[CTL_COMMAND_MAX], command[SEQ_OPTIONS_MAX];
     bool behind = *name == '-'; /* as buf_put_operand, behind the coordinator's options */
     (void)snprintf(command, sizeof command, "sidflakectl seq %s%s%s%s", what,
                    *name && !behind ? " " : "", behind ? "" : name, more);

@@ -126,6 +126,7 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
 void blocks_clear(struct blocks *b)
 {
     templates_clear(&b->templates);
+    heard_clear(&b->heard);
     free(b->counter);
     free(b->line);
     b->counter = NULL;
@@ -288,6 +289,7 @@ static bool needs_whole(const struct blocks_counter *c, const struct seq_grant *
 static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant *g)
 {
     struct blocks_counter *c = &b->counter[i];
+    heard_note(&b->heard, c->of.name, g);
     if (g->gen == 0) /* unknown, unreadable: what was granted is ours all the same */
         return;
     bool other = c->known && seq_definition_hash(span_str(g->text)) != c->definition;

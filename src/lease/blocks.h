@@ -46,6 +46,7 @@
 #include "base/rng.h"
 #include "coord/seq_calls.h"
 #include "lease/blockpage.h"
+#include "lease/heard.h"
 #include "lease/templates.h"
 
 #include <assert.h>
@@ -197,6 +198,7 @@ struct blocks {
     struct blockpage *page;
     struct blocks_counter *counter; /* conf.counters of them */
     struct templates templates;
+    struct heard heard;
     uint32_t *line;        /* counters that want something, first come, first served: */
     uint32_t first, nline; /* a ring of conf.counters */
     uint32_t serial, handles;

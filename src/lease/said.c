@@ -2,6 +2,7 @@
 
 #include "base/fnv.h"
 #include "coord/advice.h"
+#include "coord/seq_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,24 @@ static bool put_command(const struct said *s, const char *what, const char *name
     return !whole.failed;
 }
 
+/* One that the coordinator had, and has no more: as it was here. false: that is not known, or
+ * nobody could copy it from a log. */
+static bool put_lost(const struct said *s, const struct heard *h, const char *name, struct buf *b)
+{
+    char options[1 + SEQ_OPTIONS_MAX] = " ";
+    struct seq_definition d;
+    struct buf whole = *b;
+    int64_t max;
+    if (!h || !heard_find(h, name, &d, &max) || !advice_may_be_logged(d.template))
+        return false;
+    (void)seq_options_text(options + 1, &d, max);
+    BUF_PUT_LIT(&whole, "there is none any more: as it was here it is made by ");
+    if (!put_command(s, "seq create", name, options, &whole))
+        return false;
+    *b = whole;
+    return true;
+}
+
 static void put_advice(const struct said *s, const struct advice *a, const char *name,
                        struct buf *b)
 {
@@ -130,7 +149,9 @@ bool said_is_news(struct said *s, const char *name, unsigned how)
     return true;
 }
 
-void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
+/* h: NULL where it says nothing of the sequence. */
+static void refused(struct said *s, const char *name, unsigned how, const struct heard *h,
+                    int64_t mono)
 {
     char text[LOG_LINE_MAX / 2];
     struct buf b;
@@ -144,10 +165,16 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
         return;
     note(s, o, hash, how, mono);
     buf_init(&b, text, sizeof text - 1);
-    put_advice(s, &advice[how], name, &b);
+    if (how != SEQ_UNKNOWN || !put_lost(s, h, name, &b))
+        put_advice(s, &advice[how], name, &b);
     text[b.n] = '\0';
     log_write(lines[whose].level, lines[whose].text,
               LOG_KVS(kv_str("sequence", name), kv_str("why", text)));
+}
+
+void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
+{
+    refused(s, name, how, NULL, mono);
 }
 
 /* It is again and again, and others have its numbers meanwhile. */
@@ -200,7 +227,7 @@ void said_mails(struct said *s, const struct blocks *b, int64_t mono)
         if (is_refused(mail) && mail->how == SEQ_WAIT && mail->lo > 0)
             said_late(s, name, mail->lo, mono);
         else if (is_refused(mail))
-            said_refused(s, name, mail->how, mono);
+            refused(s, name, mail->how, &b->heard, mono);
         else if (mail->kind == BLOCKS_MAIL_GRANT || mail->kind == BLOCKS_MAIL_OWN)
             said_served(s, name);
     }

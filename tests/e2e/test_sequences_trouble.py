@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import threading
@@ -405,3 +406,38 @@ def first_after_a_remedy(case):
     time.sleep(1.1)
     assert [ask(s, "INCR", "seq:" + name) for name in ("few", "strict", "orders")] == [3, 3, 1]
     assert ask(s, "EXISTS", "seq:looked") == 1
+
+
+@test("a pool is lost: the log of who had numbers has the command that makes each sequence again as it was")
+def lost(case):
+    redis = case.pool()
+    at = ("--coordinator", redis.url)
+    case.ctl("seq", "create", *at, "inv", "--on-loss", "refuse", "--max", "90000", "--template", "I@{seq,width=6}", expect=0)
+    case.ctl("seq", "create", *at, "skip", "--max-rate", "50", "--start", "-7", "--subs", expect=0)
+    case.ctl("seq", "create", *at, "--on-loss", "trust", "--reset", "day", "--timezone=-03:30", "--", "-q", expect=0)
+    s = case.sidecar(redis, {"limits.max_wait": "1s"})
+    s.wait_held(2)
+    keys = {"inv": "seq:inv", "skip": "seq:skip:acme", "-q": "seq:-q"}
+
+    def definition(name):
+        return re.search("definition +(.*)", case.ctl("seq", "show", *at, "--", name, expect=0).stdout).group(1)
+
+    before = {name: definition(name) for name in keys}
+    for key in keys.values():
+        assert is_number(ask(s, "INCR", key)), key
+    case.ctl("seq", "alter", *at, "inv", "--max", "95000", expect=0)
+    before["inv"] = definition("inv")
+    assert is_number(ask(s, "INCRBY", "seq:inv", 5000))
+    redis.ask("FLUSHALL")
+    told = shlex.split(s.wait_log("make it with `(sidflakectl [^`]*)`").group(1))
+    case.ctl(*told[1:], expect=0)
+    for name, key in keys.items():
+        missing = re.compile('unknown sequence sequence=%s why="there is none any more: .* `(sidflakectl [^`]*)`' % name)
+        until("it is told of " + name, lambda: ask(s, "INCRBY", key, 5000) and missing.search(s.log()))
+        told = shlex.split(missing.search(s.log()).group(1))
+        case.ctl(*told[1:3], "--yes", *told[3:], expect=0)  # it asks, since it begins before the pool was made
+        assert definition(name) == before[name], name
+    until("it is there", lambda: "seq reopen inv --above N" in str(ask(s, "INCRBY", "seq:inv", 5000)))
+    case.ctl("seq", "reopen", *at, "inv", "--above", "20000", "--yes", expect=0)
+    until("it goes on", lambda: ask(s, "INCRBY", "seq:inv", 5000) == 25000)
+    s.stop()

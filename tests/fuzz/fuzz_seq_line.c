@@ -59,11 +59,11 @@ static void check_text(const struct seq_definition *d)
 /* As sidflakectl seq show prints it. */
 static void check_shown(const char *name, const struct seq_create *in)
 {
-    char options[CTL_SEQ_OPTIONS_MAX], line[CTL_SEQ_OPTIONS_MAX + SEQ_NAME_MAX], got[SEQ_NAME_MAX];
+    char options[SEQ_OPTIONS_MAX], line[SEQ_OPTIONS_MAX + SEQ_NAME_MAX], got[SEQ_NAME_MAX];
     char text[2][SEQ_TEXT_MAX];
     struct seq_create again = {0};
     struct err e = {.text = ""};
-    (void)ctl_seq_options(options, &in->definition, max_index(in));
+    (void)seq_options_text(options, &in->definition, max_index(in));
     (void)snprintf(line, sizeof line, "%s %s", name, options);
     enum err_code code = seq_line_read(span_str(line), got, &again, &e);
     if (code)

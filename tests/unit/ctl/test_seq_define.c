@@ -113,10 +113,10 @@ static void options_make_it_again(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct seq_create in, again;
         struct err e;
-        char told[CTL_SEQ_OPTIONS_MAX], text[2][SEQ_TEXT_MAX];
+        char told[SEQ_OPTIONS_MAX], text[2][SEQ_TEXT_MAX];
         if (define(all[i], &in, &e))
             fail_msg("%s: %s", all[i], e.text);
-        (void)ctl_seq_options(told, &in.definition, seq_max_index(&in.definition, in.max));
+        (void)seq_options_text(told, &in.definition, seq_max_index(&in.definition, in.max));
         if (i < 2)
             assert_string_equal(
                 told, i == 1 ? "--start -7 --increment -3 --max -100 --on-loss trust" : all[i]);
@@ -140,11 +140,11 @@ static void what_is_shown_is_a_line(void **state)
     memcpy(most, "@{seq}", 6);
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
         struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_REFUSE};
-        char told[CTL_SEQ_OPTIONS_MAX], line[CTL_SEQ_OPTIONS_MAX + 8], name[SEQ_NAME_MAX];
+        char told[SEQ_OPTIONS_MAX], line[SEQ_OPTIONS_MAX + 8], name[SEQ_NAME_MAX];
         struct seq_create in;
         struct err e = {.text = ""};
         memcpy(d.template, templates[i], strlen(templates[i]) + 1);
-        (void)snprintf(line, sizeof line, "x %s", ctl_seq_options(told, &d, seq_last_index(&d)));
+        (void)snprintf(line, sizeof line, "x %s", seq_options_text(told, &d, seq_last_index(&d)));
         if (seq_line_read(span_str(line), name, &in, &e))
             fail_msg("%s: %s", line, e.text);
         assert_string_equal(in.definition.template, templates[i]);
