@@ -149,8 +149,12 @@ static void say_name(const struct generator *g, struct buf *b)
     const char *prefix = at(g)->table->prefix, *found = at(g)->table->sequences->found;
     buf_printf(b,
                "expected %sNAME or %sNAME:SUB, and ?ARGUMENT=VALUE behind it; NAME of 1 to %d "
-               "letters, digits, '_', '.' and '-', SUB of 1 to %d printable bytes; found \"%s\"",
-               prefix, prefix, SEQUENCE_NAME_MAX - 1, SEQUENCE_SUB_MAX - 1, found);
+               "letters, digits, '_', '.' and '-', SUB of 1 to %d printable bytes; found ",
+               prefix, prefix, SEQUENCE_NAME_MAX - 1, SEQUENCE_SUB_MAX - 1);
+    if (found[0])
+        buf_printf(b, "\"%s\"", found);
+    else
+        buf_printf(b, "none, or more than %d bytes, or another byte", NAMES_LENGTH_MAX);
 }
 
 static void say_sequence(const struct generator *g, struct buf *b)

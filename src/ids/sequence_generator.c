@@ -71,7 +71,7 @@ static void say_name(const struct generator *g, struct buf *b)
     if (t->found[0])
         buf_printf(b, "\"%s\"", t->found);
     else
-        BUF_PUT_LIT(b, "none, or one with another byte");
+        buf_printf(b, "none, or more than %d bytes, or another byte", NAMES_LENGTH_MAX);
 }
 
 static void say_date(const struct generator *g, struct buf *b)
@@ -167,17 +167,24 @@ static void say_unreadable(const struct generator *g, struct buf *b)
     buf_printf(b, "what the coordinator keeps of the sequence %s cannot be read", at(g)->of.name);
 }
 
+/* There may be some, and fewer than were asked for in a row. */
+static void say_in_hand(const struct generator *g, struct buf *b)
+{
+    bool any = sequence_left(&told(g)->numbers) > 0;
+    buf_put_str(b, any ? "too few numbers are in hand" : "no number is in hand");
+}
+
 /* Down, without a pool, or refusing: the log tells which. */
 static void say_away(const struct generator *g, struct buf *b)
 {
-    (void)g;
-    BUF_PUT_LIT(b, "no number is in hand, and the coordinator grants none: see the log");
+    say_in_hand(g, b);
+    BUF_PUT_LIT(b, ", and the coordinator grants none: see the log");
 }
 
 static void say_shut(const struct generator *g, struct buf *b)
 {
-    (void)g;
-    BUF_PUT_LIT(b, "no number is in hand, and the pool is closed");
+    say_in_hand(g, b);
+    BUF_PUT_LIT(b, ", and the pool is closed");
 }
 
 static void say_back(const struct generator *g, struct buf *b)

@@ -244,7 +244,9 @@ void said_defined(struct said *s, const struct defined_one *d, const struct seq_
                   int64_t mono)
 {
     const char *name = d->create.name;
-    char text[SEQ_TEXT_MAX];
+    const struct seq_definition *wanted = &d->create.definition;
+    int64_t max = d->create.has_max ? seq_max_index(wanted, d->create.max) : seq_last_index(wanted);
+    char expected[SEQ_OPTIONS_MAX], found[SEQ_OPTIONS_MAX];
     if (g->how == SEQ_DONE)
         log_info("sequence made", kv_str("sequence", name), kv_str("definition", d->text));
     if (d->state == DEFINED_SO)
@@ -254,6 +256,6 @@ void said_defined(struct said *s, const struct defined_one *d, const struct seq_
     else if (d->state == DEFINED_REFUSED && said_is_news(s, name, SEQ_DIFFERS))
         log_error("sequence refused: it is another one than the configuration defines",
                   kv_str("sequence", name),
-                  kv_str("expected", seq_definition_text(text, &d->create.definition)),
-                  kv_str("found", g->text));
+                  kv_str("expected", seq_options_text(expected, wanted, max)),
+                  kv_str("found", seq_options_text(found, &g->definition, g->max)));
 }

@@ -368,7 +368,7 @@ def refused(case):
     create("--template", "A@{seq}", expect=0)
     s = sidecar(case, redis, ["x --on-loss refuse --template B@{seq}", "y --on-loss refuse"])
     assert "another than sequences.define says" in str(ask(s, "GET", "no:x"))
-    s.wait_log("expected=.* template=B@{seq}\" found=.* template=A@{seq}")
+    s.wait_log("expected=.* --template 'B@{seq}'\" found=.* --template 'A@{seq}'")
     assert ask(s, "GET", "seq:y") == b"1"
     s.stop()
     conf = case.sidflake("-t", "--set", "sequences.define=z --on-loss refuse --template @{seq}1@{seq}")

@@ -182,8 +182,8 @@ static void what_differs_is_refused_alone_and_both_are_named_once(void **state)
     }
     const char *log = capture_end();
     assert_int_equal(times(log, "sequence refused"), 1);
-    assert_non_null(strstr(log, "rate=5000"));
-    assert_non_null(strstr(log, "rate=100000"));
+    assert_non_null(strstr(log, "expected=\"--start 1 --increment 1 --max-rate 5000\" found=\""));
+    assert_non_null(strstr(log, " --max-rate 100000 --begins "));
     assert_int_equal(report()->takes[SEQ_DIFFERS], 3); /* alerts count that */
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_DIFFERS);
     assert_null(latest(BLOCKS_MAIL_GRANT, 0));

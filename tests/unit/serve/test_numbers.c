@@ -280,6 +280,8 @@ static void what_nobody_reads_is_refused(void **state)
 {
     struct rig *r = *state;
     static const char *const once = "expected n, block and date at most once";
+    char key[256];
+    (void)snprintf(key, sizeof key, "GET no:area?a=%0200d", 1);
     check(r, "GET no:area?a=b", "$10\r\nb-00000001\r\n");
     for (int i = 0; i < 2; i++) {
         check(r, "GET no:area?a=b&n=2",
@@ -289,6 +291,11 @@ static void what_nobody_reads_is_refused(void **state)
         mc(r, "get no:area?block=1&a=b\r\n",
            "CLIENT_ERROR expected arguments of the sequence's template, or date=, found "
            "\"block\"\r\n");
+        check(
+            r, key,
+            "-ERR expected no:NAME or no:NAME:SUB, and ?ARGUMENT=VALUE behind it; NAME of 1 to 64 "
+            "letters, digits, '_', '.' and '-', SUB of 1 to 100 printable bytes; found none, or "
+            "more than 200 bytes, or another byte\r\n");
         check(r, "GET no:few?date=&date=", "-ERR date: expected once, found twice\r\n");
         web(r, "/v1/no/area?a=b&%6E=2", " 400 ", "found \"n\"");
         web(r, "/v1/no/area?a=b&n=2&n=2", " 400 ", once);

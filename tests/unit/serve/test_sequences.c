@@ -175,6 +175,19 @@ static void no_names(struct rig *r)
     rig_begins(r, "SET seq:orders:m\xc3\xbcnchen 1", "-ERR id key ");
 }
 
+/* Some are in hand. */
+static void more_than_there_are(struct rig *r, unsigned how, const char *told)
+{
+    supply.how = how;
+    r->turn.waited_us = 0;
+    assert_int_equal(rig_ask(r, "INCRBY seq:orders 5000"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, told);
+    supply.how = 0;
+}
+
 static void redis_errors(void **state)
 {
     struct rig *r = *state;
@@ -188,7 +201,8 @@ static void redis_errors(void **state)
     no_names(r);
     check(r, "GET seq:orders:\xff",
           "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
-          "'-', SUB of 1 to 100 printable bytes; found none, or one with another byte\r\n");
+          "'-', SUB of 1 to 100 printable bytes; found none, or more than 200 bytes, or "
+          "another byte\r\n");
     check(r, "INCR seq:few", ":1\r\n");
     check(r, "INCRBY seq:few 3", "-ERR used up: up to its max there are at most 2 in a row\r\n");
     check(r, "LPOP seq:few 12", "*2\r\n$1\r\n2\r\n$1\r\n3\r\n"); /* those that there are */
@@ -206,6 +220,11 @@ static void redis_errors(void **state)
                "-TRYAGAIN no number is in hand, and the coordinator grants none: see the log\r\n");
     supply.how = 0;
     check(r, "GET seq:orders", "$1\r\n1\r\n");
+    more_than_there_are(r, SEQUENCE_AWAY,
+                        "-TRYAGAIN too few numbers are in hand, and the coordinator grants none: "
+                        "see the log\r\n");
+    more_than_there_are(r, SEQUENCE_SHUT,
+                        "-TRYAGAIN too few numbers are in hand, and the pool is closed\r\n");
     assert_int_equal(rig_ask(r, "GET seq:one-more"), NET_WAIT);
     r->turn.waited_us = r->serve.issuer.max_wait_us;
     assert_int_equal(rig_pump(r), NET_MORE);
