@@ -18,14 +18,29 @@ static struct heard_one *find(const struct heard *h, const char *name)
     return one;
 }
 
+/* Takes out and frees what *at is. */
+static void forget(struct heard *h, struct heard_one **at)
+{
+    struct heard_one *one = *at;
+    *at = one->after;
+    free(one->text);
+    free(one);
+    h->n--;
+}
+
 static struct heard_one *add(struct heard *h, const char *name)
 {
-    struct heard_one *one = calloc(1, sizeof *one);
+    struct heard_one *one = calloc(1, sizeof *one), **last = &h->first;
     if (!one)
         return NULL;
+    while (h->n == HEARD_MAX && (*last)->after)
+        last = &(*last)->after;
+    if (h->n == HEARD_MAX)
+        forget(h, last);
     memcpy(one->name, name, strlen(name) + 1);
     one->after = h->first;
     h->first = one;
+    h->n++;
     return one;
 }
 
@@ -56,10 +71,6 @@ bool heard_find(const struct heard *h, const char *name, struct seq_definition *
 
 void heard_clear(struct heard *h)
 {
-    while (h->first) {
-        struct heard_one *one = h->first;
-        h->first = one->after;
-        free(one->text);
-        free(one);
-    }
+    while (h->first)
+        forget(h, &h->first);
 }

@@ -3,7 +3,7 @@
  * nobody else to ask.
  *
  * Invariants
- *   - There are as many as sequences were heard of: an operator, or the configuration, makes each.
+ *   - At most HEARD_MAX: the one that was known longest makes room for another.
  *   - One that was dropped is not heard of any more.
  */
 #ifndef SIDFLAKE_LEASE_HEARD_H
@@ -11,9 +11,12 @@
 
 #include "coord/seq_calls.h"
 
+#define HEARD_MAX 256
+
 /* All zero: none. */
 struct heard {
     struct heard_one *first;
+    unsigned n;
 };
 
 /* What an answer says of the sequence; where there is no memory, it is as if it had said nothing.

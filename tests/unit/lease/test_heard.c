@@ -68,6 +68,26 @@ static void the_latest_counts(void **state)
     assert_true(heard_find(&blocks.heard, "inv", &d, &max));
 }
 
+/* There may be many thousands. */
+static void the_one_known_longest_makes_room(void **state)
+{
+    (void)state;
+    struct seq_definition d;
+    int64_t max;
+    struct seq_grant g = grant_of("", 99);
+    char name[SEQ_NAME_MAX];
+    for (unsigned i = 0; i < HEARD_MAX + 2; i++) {
+        (void)snprintf(name, sizeof name, "s%u", i);
+        heard_note(&blocks.heard, name, &g);
+        heard_note(&blocks.heard, name, &g);
+    }
+    assert_int_equal(blocks.heard.n, HEARD_MAX);
+    assert_false(heard_find(&blocks.heard, "s0", &d, &max));
+    assert_false(heard_find(&blocks.heard, "s1", &d, &max));
+    assert_true(heard_find(&blocks.heard, "s2", &d, &max));
+    assert_true(heard_find(&blocks.heard, name, &d, &max));
+}
+
 static void it_is_told_whole_or_not_at_all(void **state)
 {
     (void)state;
@@ -91,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_latest_counts, end),
+        cmocka_unit_test_teardown(the_one_known_longest_makes_room, end),
         cmocka_unit_test_teardown(it_is_told_whole_or_not_at_all, end),
     };
     return cmocka_run_group_tests_name("lease/heard", tests, NULL, NULL);
