@@ -47,15 +47,17 @@ void places_tell_open(struct places *p, uint32_t i, const struct blocks_name *of
     t->of = *of;
 }
 
-/* Only who wants numbers of a strict sequence has tickets: there it is more than was wanted. */
+/* Only who wants numbers of a strict sequence has tickets: there it is more than was wanted. What
+ * was told in a row may be a look and numbers, too. */
 static void add_want(bool *wants, struct blocks_want *want, const struct blocks_want *w)
 {
-    if (w->look) {
+    bool look = w->look || (*wants && want->look);
+    if (w->count == 0) {
         want->count = *wants ? want->count : 0;
-        *wants = want->look = true;
+        want->look = look;
+        *wants = true;
         return;
     }
-    bool look = *wants && want->look;
     int64_t before = *wants && w->upto > 0 ? want->count : 0;
     bool whole = before > 0 && want->whole;
     int64_t most = before > 0 ? want->most : 0;
