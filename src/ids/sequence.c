@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-#define WINDOW_MS  1000     /* over which the rate is taken */
-#define BURST_MS   100      /* what came in less counts as if it had taken so long */
-#define PACE_MS    21600000 /* from six hours on, to twice as many, the pace is taken */
-#define OVERDUE_MS 1000     /* that somebody waits, until it is asked for again */
-#define LOOKS      8        /* while what is in hand is used up, where nothing is asked for yet */
+#define WINDOW_MS 1000     /* over which the rate is taken */
+#define BURST_MS  100      /* what came in less counts as if it had taken so long */
+#define PACE_MS   21600000 /* from six hours on, to twice as many, the pace is taken */
+#define LOOKS     8        /* while what is in hand is used up, where nothing is asked for yet */
 
 void sequence_init(struct sequence *s, int64_t lasts_ms, int64_t max, int64_t mono)
 {
@@ -226,12 +225,6 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out)
     return out->count > 0;
 }
 
-/* Nobody waits for what becomes of one call alone: to ask twice does no harm. */
-static bool is_overdue(const struct sequence *s, int64_t mono)
-{
-    return s->asked && s->awaited && s->ask.count == 0 && mono - s->awaited_ms >= OVERDUE_MS;
-}
-
 /* What a request comes to that can't be served from what is in hand. What was asked for in advance,
  * and nobody knows of yet, makes way for what is waited for; what another waits for does not. Each
  * grant of its own drops the block, and who pipelines takes a whole one: who wants few would wait
@@ -239,7 +232,7 @@ static bool is_overdue(const struct sequence *s, int64_t mono)
  * others want is kept. */
 static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
 {
-    bool refused = sequence_refuses(s, n), due = may_ask(s, mono, n) || is_overdue(s, mono);
+    bool refused = sequence_refuses(s, n), due = may_ask(s, mono, n);
     bool in_advance = s->ask.count > 0 && !s->awaited;
     if (whole && (due || in_advance))
         ask(s, s->few ? min64(2 * s->few, size_for(s, rate_at(s, mono))) : n, !s->few);
@@ -247,7 +240,6 @@ static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, b
         ask_block(s, rate_at(s, mono));
     else if (wants_few(n) && !refused)
         s->few += n;
-    s->awaited_ms = s->awaited ? s->awaited_ms : mono;
     s->awaited = true;
     return refused && mono < s->refused.until_ms ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
 }

@@ -98,8 +98,7 @@ struct sequence {
 
     struct sequence_ask ask; /* not taken yet; count 0: none */
     bool asked;              /* one stands, taken or not … */
-    bool awaited;       /* … and somebody waits for what comes of it; not of a strict one … */
-    int64_t awaited_ms; /* … since then, monotonic */
+    bool awaited;            /* … and somebody waits for what comes of it; not of a strict one */
     int64_t few;  /* so many are wanted by who wants few, and waits for what others asked for; */
     int64_t kept; /* of the block in hand so many, the last, are for who wants few */
     struct sequence_refusal refused;
