@@ -8,8 +8,6 @@
 #include "net/private.h"
 #include "net/upstream/resolve.h"
 
-#define RELAY_WORD 64u /* bytes of a reply that a word of a request counts as */
-
 /* Whose turn it is, and where it waited for that. */
 enum relay_called {
     CALLED_NOT,

@@ -13,6 +13,7 @@
 #define WINDOW      256u
 #define WINDOW_SIZE (64u << 10)
 #define SIZE_FIRST  (WINDOW_SIZE / 4)  /* bytes of a reply to one of whom nothing is known */
+#define WORD        64u                /* bytes of a reply that a word of a request counts as */
 #define ASKS_MUCH   ((size_t)16 << 10) /* bytes of a request: others wait while they are sent */
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -390,8 +391,8 @@ void upstream_weigh(struct net_turn *t, uint32_t words)
 {
     struct relay *r = t->conn->relay;
     r->asked += words;
-    if ((size_t)r->asked * RELAY_WORD > r->size)
-        relay_measure(r, 0, (size_t)r->asked * RELAY_WORD);
+    if ((size_t)r->asked * WORD > r->size)
+        relay_measure(r, 0, (size_t)r->asked * WORD);
 }
 
 void upstream_expect_acks(struct net_turn *t, uint32_t n)

@@ -49,6 +49,18 @@ static bool hears_nothing(int fd)
     return poll(&p, 1, 100) == 0;
 }
 
+/* The first n clients, each on a link of its own. */
+static void ask_on_own_links(int *own, size_t n, const char *how, const char *what)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%s\n", what);
+    for (size_t i = 0; i < n; i++) {
+        asks(i, how, what);
+        own[i] = accepted(server);
+        expect(own[i], text);
+    }
+}
+
 struct state {
     uint64_t words;
     bool crowded;
@@ -221,11 +233,7 @@ static void links_of_their_own_count_too(void **state)
     int own[FIT];
     (void)state;
     begin_clients(MANY);
-    for (size_t i = 0; i < FIT; i++) {
-        asks(i, "up", "#own");
-        own[i] = accepted(server);
-        expect(own[i], "#own\n");
-    }
+    ask_on_own_links(own, FIT, "up", "#own");
     asks(FIT, "quick", "#shared");
     asks(FIT + 1, "up", "#late");
     int late = accepted(server);
@@ -255,11 +263,7 @@ static void who_does_not_take_his_reply_holds_up_nobody(void **state)
     int own[FIT];
     (void)state;
     begin_clients(MANY);
-    for (size_t i = 0; i < FIT; i++) {
-        asks(i, "take", "#own");
-        own[i] = accepted(server);
-        expect(own[i], "#own\n");
-    }
+    ask_on_own_links(own, FIT, "take", "#own");
     asks(FIT, "quick", "#shared");
     assert_true(state_now().crowded);
     for (size_t i = 0; i < FIT; i++)
@@ -289,11 +293,7 @@ static void what_may_take_any_time_does_not_count(void **state)
     int own[MANY];
     (void)state;
     begin_clients(MANY);
-    for (size_t i = 0; i < MANY; i++) {
-        asks(i, "wait", "#blocks");
-        own[i] = accepted(server);
-        expect(own[i], "#blocks\n");
-    }
+    ask_on_own_links(own, MANY, "wait", "#blocks");
     assert_int_equal(state_now().words, 0);
     for (size_t i = 0; i < MANY; i++)
         (void)close(own[i]);
@@ -443,11 +443,7 @@ static void a_link_that_is_silent_keeps_nobody_back_for_long(void **state)
     int own[FIT];
     (void)state;
     begin_clients(MANY);
-    for (size_t i = 0; i < FIT; i++) {
-        asks(i, "up", "#silent");
-        own[i] = accepted(server);
-        expect(own[i], "#silent\n");
-    }
+    ask_on_own_links(own, FIT, "up", "#silent");
     asks(FIT, "quick", "#shared");
     assert_true(state_now().crowded);
     expect(shared, "#shared\n");
