@@ -293,6 +293,18 @@ static inline const struct sequences_report *report(void)
     return b.supply[1]->kind->report(b.supply[1]);
 }
 
+/* In the place of the one that was there. */
+static inline void make_another_pool(void)
+{
+    coord_free(b.coord);
+    b.coord = toy_open(POOL, &b.clock);
+    toy_of(b.coord)->conflicts_of_8 = 0;
+    struct coord_reply r;
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 7);
+    in.identity_said = true;
+    assert_int_equal(coord_init(b.coord, &in, &r), COORD_OK);
+}
+
 /* Opens and wants, and has it. */
 static inline const struct blocks_mail *must_have(uint32_t counter, const char *name, int64_t n)
 {

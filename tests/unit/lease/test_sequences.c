@@ -523,13 +523,7 @@ static void another_pool_has_other_numbers(void **state)
     must_have(0, "orders", 10);
     stop(false);
     end_life();
-    coord_free(b.coord);
-    b.coord = toy_open(POOL, &b.clock);
-    toy_of(b.coord)->conflicts_of_8 = 0;
-    struct coord_reply r;
-    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 7);
-    in.identity_said = true;
-    assert_int_equal(coord_init(b.coord, &in, &r), COORD_OK);
+    make_another_pool();
     start();
     capture_begin();
     for (int i = 0; i < 60 && count(BLOCKS_MAIL_LOST) == 0; i++)
