@@ -486,6 +486,14 @@ void link_send(struct upstream_link *l)
     flush(l);
 }
 
+/* A link has closed: perhaps there was no room for the successor of one that is shared. */
+static void replace_outdated(struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++)
+        if (up->shared[i] && up->shared[i]->outdated && up->unready[i].until_us == 0)
+            link_replace(up->shared[i]);
+}
+
 /* Before the loop sleeps: who may go on, for a round, and what the turns have forwarded, link by
  * link; then what that has broken is freed. */
 void upstreams_flush(struct net *n)
@@ -498,8 +506,11 @@ void upstreams_flush(struct net *n)
     } while (net_may_go_on(n) && !turns_crowded(n));
     if (link_empty(&n->broken))
         return;
-    while (!link_empty(&n->broken))
-        link_free(CONTAINER(n->broken.next, struct upstream_link, all));
+    while (!link_empty(&n->broken)) {
+        struct upstream_link *l = CONTAINER(n->broken.next, struct upstream_link, all);
+        replace_outdated(l->up);
+        link_free(l);
+    }
     sweep_slack(n); /* their clients may have gone long before */
 }
 

@@ -115,12 +115,58 @@ static void who_has_logged_in_makes_room_as_guests_do(void **state)
     (void)close(two);
 }
 
+static void do_greet(struct net_bench *n, void *arg)
+{
+    struct upstream_greeting g = {
+        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+static int greeted(int server, const char *greeting)
+{
+    int link = accepted(server);
+    expect(link, greeting);
+    say(link, "WELCOME\r\n");
+    return link;
+}
+
+/* One that clients share has begun with another login, and its successor had no room at first. */
+static void the_room_of_one_that_has_gone_is_the_successors(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    owned_max = 1;
+    start("127.0.0.2");
+    net_bench_call(&b, do_greet, "first\n");
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int shared = greeted(two, "first\n");
+    expect(shared, "one\n");
+    say(shared, "1\r\n");
+    expect(c, "1\r\n");
+    say(d, "up one\n");
+    int own = greeted(two, "first\n");
+    expect(own, "one\n");
+    net_bench_call(&b, do_greet, "second\n");
+    assert_true(nobody_comes(two));
+    (void)close(d);
+    int next = greeted(two, "second\n");
+    expect_end(shared);
+    served_at(next, c);
+    (void)close(next);
+    (void)close(own);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
         BENCH(a_party_of_guests_may_have_half_of_them),
         BENCH(who_has_logged_in_makes_room_as_guests_do),
+        BENCH(the_room_of_one_that_has_gone_is_the_successors),
     };
     return cmocka_run_group_tests_name("net/own", tests, NULL, NULL);
 }
