@@ -8,6 +8,9 @@
  *     much      --> line, first come first served --> CROWD words, or one request
  *     very much --> line, likewise                --> CROWD words, or one request
  *
+ * A round of the server takes the longer the more ask for little, and only one CROWD goes there in
+ * each; so it is larger then, by less work than those have anyway.
+ *
  * There is always one who goes on. What a client has not sent to its end is no work yet, and what
  * it does not take is none any more; a reply that may take any time is no work either, and what
  * would stand behind it is not sent. A link that is silent keeps nobody back for long: a server may
@@ -17,7 +20,8 @@
 
 #define MUCH      16u             /* words: fewer are little */
 #define VERY_MUCH 512u            /* words */
-#define CROWD     4096u           /* words */
+#define CROWD     4096u           /* words … */
+#define BESIDE    8u              /* … and for each reply that those who share expect */
 #define SILENT_US INT64_C(500000) /* so long may somebody's own link be, and keep others back */
 
 static unsigned line_of(uint32_t words)
@@ -25,9 +29,17 @@ static unsigned line_of(uint32_t words)
     return words >= VERY_MUCH;
 }
 
+static bool has_room(const struct upstream *up, const struct crowd *c)
+{
+    uint64_t replies = 0;
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        replies += up->shared[i] ? up->shared[i]->replies : 0;
+    return c->words < CROWD + BESIDE * replies;
+}
+
 static void wake(struct upstream *up, struct crowd *c)
 {
-    if (c->words < CROWD && !link_empty(&c->line) && link_empty(&c->roomy))
+    if (has_room(up, c) && !link_empty(&c->line) && link_empty(&c->roomy))
         link_append(&up->net->uncrowded, &c->roomy);
 }
 
@@ -86,7 +98,7 @@ bool crowd_bars(const struct relay *r, const struct upstream *up, uint32_t words
 {
     const struct crowd *c = &up->crowd[line_of(words)];
     bool others = r->called != caller(up, c) && !link_empty(&c->line);
-    return words >= MUCH && (others || c->words >= CROWD);
+    return words >= MUCH && (others || !has_room(up, c));
 }
 
 enum upstream_ready crowd_enter(struct relay *r, struct upstream *up, uint32_t words)
@@ -107,7 +119,7 @@ void crowd_call(struct crowd *c)
 {
     struct conn *first = CONTAINER(c->line.next, struct conn, park);
     link_remove(&c->roomy);
-    if (c->words >= CROWD || link_empty(&c->line))
+    if (link_empty(&c->line) || !has_room(first->svc->upstream, c))
         return;
     struct upstream *up = first->svc->upstream;
     relay_go_on(first, caller(up, c));

@@ -155,6 +155,31 @@ static void who_asks_for_little_goes_by(void **state)
     leave(MANY);
 }
 
+/* Where many ask for little, a round of them all takes the server longer, and much is more. */
+static void beside_many_who_ask_for_little_there_is_room_for_more(void **state)
+{
+    enum {
+        LITTLE = 130
+    };
+    int little[LITTLE];
+    (void)state;
+    b.conf.connections = 2 * LITTLE;
+    begin_clients(MANY);
+    fill("share");
+    for (size_t i = 0; i < LITTLE; i++) {
+        little[i] = dial(&b);
+        say(little[i], "share little\n");
+        expect(shared, "little\n");
+    }
+    answer(0);
+    expect(shared, "#odd\n#even\n"); /* not one for one */
+    assert_true(hears_nothing(shared));
+    assert_int_equal(state_now().words, (FIT + 1) * MANY_WORDS);
+    for (size_t i = 0; i < LITTLE; i++)
+        (void)close(little[i]);
+    leave(MANY);
+}
+
 /* And who asks for much by those who ask for very much, up to as many words. */
 static void who_asks_for_much_goes_by_who_asks_for_more(void **state)
 {
@@ -517,6 +542,7 @@ int main(void)
         BENCH(who_asks_for_much_waits),
         BENCH(and_so_where_it_is_forwarded_at_once),
         BENCH(who_asks_for_little_goes_by),
+        BENCH(beside_many_who_ask_for_little_there_is_room_for_more),
         BENCH(who_asks_for_much_goes_by_who_asks_for_more),
         BENCH(a_turn_in_one_line_is_none_in_the_other),
         BENCH(links_of_their_own_count_too),

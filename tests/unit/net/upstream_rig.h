@@ -109,7 +109,7 @@ static struct net_step (*plain)(struct net_service *, void *, struct span, struc
                                 struct buf *);
 
 #define MANY_WORDS 1000
-#define SOME_WORDS 100
+#define SOME_WORDS 110
 
 static inline uint32_t words_of(struct span text)
 {

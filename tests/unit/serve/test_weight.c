@@ -97,7 +97,7 @@ static void many_who_ask_for_many_keys_have_a_short_line(void **state)
     enum {
         CROWD = 30,
         EACH = 10,
-        LONG = 41 /* of such requests, and then what one may have under way */
+        LONG = 45 /* of such requests, and then what one may have under way */
     };
     const char *text = get_of(KEYS, "k");
     int c[CROWD];
@@ -134,7 +134,7 @@ static void have_a_short_line_anew(const char *text, const char *reply, const ch
 {
     enum {
         CROWD = 60,
-        LONG = 42 /* of such requests */
+        LONG = 45 /* of such requests: each is a reply that is expected, too */
     };
     int c[CROWD];
     for (int i = 0; i < CROWD; i++) {
