@@ -245,7 +245,8 @@ def no_room_at_reload(case):
     redis = case.redis(args=("--requirepass", SECRET))
     path = password_file(case, "redis.password", SECRET)
     s = in_front(case, redis.port, {"upstream.redis_password_file": path, "upstream.connections": 1})
-    told = "[!]upstream.redis: the connection to the Redis behind that clients share has an earlier login"
+    told = ("[!]upstream.redis: the connection to the Redis behind that clients share has an earlier login: one with the "
+            "present login takes its place once upstream.connections leaves room for it")
     with s.resp() as r, wire.Resp(redis.sock) as admin:
         assert admin.ask("AUTH", SECRET) == b"OK" and r.ask("GET", "a") is None
         with s.resp() as own:
@@ -256,6 +257,26 @@ def no_room_at_reload(case):
             assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
             assert told[len("[!]upstream.redis: "):] in s.http("/").text
         until("another took its place when there was room", lambda: "[!]upstream" not in s.http("/readyz?verbose").text)
+        assert r.ask("GET", "a") is None
+
+
+@test("a new password while half of upstream.connections are for large replies: what is shared is replaced once one is needed",
+      beside=True)
+def no_extra_at_reload(case):
+    redis = case.redis(args=("--requirepass", SECRET))
+    path = password_file(case, "redis.password", SECRET)
+    s = in_front(case, redis.port, {"upstream.redis_password_file": path, "upstream.connections": 2})
+    with s.resp() as r, s.resp() as large, wire.Resp(redis.sock) as admin:
+        assert admin.ask("AUTH", SECRET) == b"OK" and admin.ask("SET", "big", "x" * 200000) == b"OK"
+        assert r.ask("GET", "a") is None and len(large.ask("GET", "big")) == 200000
+        until("it has a connection of its own", lambda: large.ask("GET", "a") is None and
+              s.metric("sidflake_upstream_connections", protocol="redis") == 2)
+        assert admin.ask("CONFIG", "SET", "requirepass", "another") == b"OK"
+        password_file(case, "redis.password", "another")
+        reload(s)
+        assert "has an earlier login" in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+        assert large.ask("KEYS", "none") == []
+        until("another took its place", lambda: "[!]upstream" not in s.http("/readyz?verbose").text)
         assert r.ask("GET", "a") is None
 
 

@@ -387,10 +387,22 @@ static bool may_replace(const struct upstream *up)
     return upstream_may_own(up) && (up->others_max == 0 || up->extras < (up->others_max + 1) / 2);
 }
 
+/* A link has closed, or is no extra any more: perhaps there was no room for the successor of one
+ * that is shared. */
+static void replace_outdated(struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++)
+        if (up->shared[i] && up->shared[i]->outdated && up->unready[i].until_us == 0)
+            link_replace(up->shared[i]);
+}
+
 void link_set_extra(struct upstream_link *l, bool extra)
 {
+    bool fewer = l->extra && !extra;
     l->up->extras += extra - l->extra;
     l->extra = extra;
+    if (fewer)
+        replace_outdated(l->up);
 }
 
 bool link_put(struct upstream_link *l, struct span bytes)
@@ -484,14 +496,6 @@ void link_send(struct upstream_link *l)
         return;
     link_remove(&l->dirty);
     flush(l);
-}
-
-/* A link has closed: perhaps there was no room for the successor of one that is shared. */
-static void replace_outdated(struct upstream *up)
-{
-    for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++)
-        if (up->shared[i] && up->shared[i]->outdated && up->unready[i].until_us == 0)
-            link_replace(up->shared[i]);
 }
 
 /* Before the loop sleeps: who may go on, for a round, and what the turns have forwarded, link by

@@ -189,13 +189,14 @@ const char *upstream_denial(const struct net_service *svc)
     return svc->upstream->denial;
 }
 
-bool upstream_is_outdated(const struct net_service *svc)
+enum upstream_outdated upstream_outdated(const struct net_service *svc)
 {
     const struct upstream *up = svc->upstream;
-    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+    enum upstream_outdated r = UPSTREAM_PRESENT;
+    for (unsigned i = 0; i < UPSTREAM_SHARED && r != UPSTREAM_OUTDATED; i++)
         if (up->shared[i] && up->shared[i]->outdated && !up->next[i])
-            return true;
-    return false;
+            r = up->unready[i].until_us > 0 ? UPSTREAM_OUTDATED : UPSTREAM_CROWDED;
+    return r;
 }
 
 const char *upstream_address(const struct net_service *svc)

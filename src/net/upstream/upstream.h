@@ -118,9 +118,14 @@ const char *upstream_why(const struct net_service *svc);
 /* The words with which a client's own connection was refused last. */
 const char *upstream_denial(const struct net_service *svc);
 
-/* A shared link goes on that began with another login than new ones do: none of those was had in
- * its place, and none is under way. */
-bool upstream_is_outdated(const struct net_service *svc);
+/* A shared link goes on that began with another login than new ones do: none of those is under way
+ * in its place, since the server let in none, or there is no room for one. */
+enum upstream_outdated {
+    UPSTREAM_PRESENT,
+    UPSTREAM_CROWDED,
+    UPSTREAM_OUTDATED
+};
+enum upstream_outdated upstream_outdated(const struct net_service *svc);
 
 /* As it was configured. */
 const char *upstream_address(const struct net_service *svc);

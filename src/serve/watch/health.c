@@ -305,13 +305,17 @@ static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st
 }
 
 /* It serves, and for as long as it is not closed: then nobody is served. */
-static void outdated(struct judge *j, unsigned i)
+static void outdated(struct judge *j, unsigned i, enum upstream_outdated how)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
     buf_printf(b,
-               "the connection to the %s behind that clients share has an earlier login: with the "
-               "present one no other was let in; SIGHUP tries again (%s)",
-               protocol_table[i]->title, upstream_address(j->s->services[i]));
+               "the connection to the %s behind that clients share has an earlier login: %s (%s)",
+               protocol_table[i]->title,
+               how == UPSTREAM_CROWDED
+                   ? "one with the present login takes its place once upstream.connections leaves "
+                     "room for it"
+                   : "with the present one no other was let in; SIGHUP tries again",
+               upstream_address(j->s->services[i]));
     end(j);
 }
 
@@ -343,8 +347,8 @@ static void upstreams(struct judge *j)
             unshared(j, i, st);
         else if (st && of_late(j, st->unowned_us))
             unowned(j, i, st);
-        else if (st && upstream_is_outdated(j->s->services[i]))
-            outdated(j, i);
+        else if (st && upstream_outdated(j->s->services[i]) != UPSTREAM_PRESENT)
+            outdated(j, i, upstream_outdated(j->s->services[i]));
         if (st && of_late(j, st->full_us))
             full(j, i, st);
     }

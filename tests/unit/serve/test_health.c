@@ -243,6 +243,10 @@ static void servers_behind(void **state)
     st->unowned_us = now_us - FIVE_MINUTES_US;
     well();
     there.shared[UPSTREAM_BINARY] = &before;
+    warns("the connection to the Redis behind that clients share has an earlier login: one with "
+          "the present login takes its place once upstream.connections leaves room for it "
+          "(tcp://127.0.0.1:6379)");
+    there.unready[UPSTREAM_BINARY].until_us = 1; /* it was tried */
     warns("the connection to the Redis behind that clients share has an earlier login: with the "
           "present one no other was let in; SIGHUP tries again (tcp://127.0.0.1:6379)");
     there.next[UPSTREAM_BINARY] = &after;
