@@ -5,6 +5,7 @@
 
 #include "base/int64.h"
 #include "coord/advice.h"
+#include "coord/redis_url.h"
 #include "ctl/holders.h"
 #include "ids/layout.h"
 #include "lease/recovery.h"
@@ -26,6 +27,16 @@ const char *ctl_session_url(const struct ctl_args *a, char out[COORD_URL_MAX])
     return out;
 }
 
+/* How a command names the file: a password that stands in the URL is not shown there. */
+static const char *password_word(const struct ctl_args *a)
+{
+    struct redis_url u = {.nodes = 0};
+    struct err e;
+    bool in_url = !redis_url_parse(&u, span_str(a->coordinator), &e) && u.password.n > 0;
+    explicit_bzero(&u, sizeof u);
+    return a->password_file || !in_url ? a->password_file : "FILE";
+}
+
 const char *ctl_session_command(const struct ctl_args *a, const char *what,
                                 char out[CTL_COMMAND_MAX])
 {
@@ -33,7 +44,7 @@ const char *ctl_session_command(const struct ctl_args *a, const char *what,
     struct buf b;
     struct recovery_place at = {.url = ctl_session_url(a, url),
                                 .pool = ctl_session_pool(a),
-                                .password_file = a->password_file};
+                                .password_file = password_word(a)};
     buf_init(&b, out, CTL_COMMAND_MAX - 1);
     buf_put_str(&b, what);
     recovery_put_place(&b, &at);

@@ -34,6 +34,20 @@ def no_pool(case):
     s.id()
 
 
+@test("no pool, and a password in the URL: sidflakectl's own command wants it in a file, as the log's does")
+def no_pool_password(case):
+    redis = case.redis(args=("--requirepass", "se:cret"))
+    url = redis.url.replace("//", "//:se%3Acret@")
+    told = case.ctl("pool", "status", "--coordinator", url).stderr
+    command = "sidflakectl pool init --coordinator %s --password-file FILE --pool default --fresh" % redis.url
+    assert "`%s`" % command in told and "cret" not in told, told
+    with open(os.open(case.path("password"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        f.write("se:cret\n")
+    case.ctl(*command.replace("FILE", case.path("password")).split()[1:], expect=0)
+    told = case.ctl("pool", "status", "--coordinator", url, expect=0).stdout
+    assert "identity" in told, told
+
+
 @test("another epoch than the config's: refused, naming both")
 def wrong_epoch(case):
     redis = case.pool("--fresh", "--epoch", "2025-06-01T00:00:00Z")
