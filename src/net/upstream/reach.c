@@ -231,7 +231,7 @@ void upstream_look(struct net_service *svc)
 {
     struct upstream *up = svc->upstream;
     bool away = !up->stats.up && up->stats.since_us > 0;
-    if (away)
+    if (away || up->stats.unshared_us > 0)
         attempt(up);
 }
 

@@ -308,14 +308,14 @@ static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st
 static void outdated(struct judge *j, unsigned i, enum upstream_outdated how)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
-    buf_printf(b,
-               "the connection to the %s behind that clients share has an earlier login: %s (%s)",
-               protocol_table[i]->title,
-               how == UPSTREAM_CROWDED
-                   ? "one with the present login takes its place once upstream.connections leaves "
-                     "room for it"
-                   : "with the present one no other was let in; SIGHUP tries again",
-               upstream_address(j->s->services[i]));
+    buf_printf(
+        b, "the connection to the %s behind that clients share has an earlier login: %s (%s)",
+        protocol_table[i]->title,
+        how == UPSTREAM_CROWDED
+            ? "one with the present login takes its place once upstream.connections leaves "
+              "room for it"
+            : "with the present one no other was let in; SIGHUP tries again, SIGUSR2 ends it",
+        upstream_address(j->s->services[i]));
     end(j);
 }
 

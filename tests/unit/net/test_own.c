@@ -133,24 +133,25 @@ static int greeted(int server, const char *greeting)
 /* One that clients share has begun with another login, and its successor had no room at first. */
 static void the_room_of_one_that_has_gone_is_the_successors(void **state)
 {
+    char first[] = "first\n", second[] = "second\n";
     (void)state;
     int two = listen_at("127.0.0.2");
     owned_max = 1;
     start("127.0.0.2");
-    net_bench_call(&b, do_greet, "first\n");
+    net_bench_call(&b, do_greet, first);
     int c = dial(&b), d = dial(&b);
     say(c, "share one\n");
-    int shared = greeted(two, "first\n");
+    int shared = greeted(two, first);
     expect(shared, "one\n");
     say(shared, "1\r\n");
     expect(c, "1\r\n");
     say(d, "up one\n");
-    int own = greeted(two, "first\n");
+    int own = greeted(two, first);
     expect(own, "one\n");
-    net_bench_call(&b, do_greet, "second\n");
+    net_bench_call(&b, do_greet, second);
     assert_true(nobody_comes(two));
     (void)close(d);
-    int next = greeted(two, "second\n");
+    int next = greeted(two, second);
     expect_end(shared);
     served_at(next, c);
     (void)close(next);

@@ -96,6 +96,34 @@ static void links_of_ones_own_are_not_held_back_by_it(void **state)
     (void)close(two);
 }
 
+/* That those who share were refused is told until somebody is let in, whom who looks sends. */
+static void who_looks_tries_for_those_who_share(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int link = accepted(two);
+    say(link, "CLIENT_ERROR unauthenticated\r\n");
+    expect(c, "down\n");
+    int own = served_by(two, d, "up");
+    assert_true(is_up());
+    assert_true(stats()->unshared_us > 0);
+    pass(1050);
+    net_bench_call(&b, do_look_behind, NULL);
+    int next = let_in(two);
+    NET_AWAIT(stats()->unshared_us == 0);
+    net_bench_call(&b, do_look_behind, NULL);
+    assert_true(nobody_comes(two));
+    (void)close(next);
+    (void)close(link);
+    (void)close(own);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
 static void do_log_in(struct net_bench *n, void *arg)
 {
     (void)arg;
@@ -331,6 +359,7 @@ int main(void)
         PROBED(nothing_goes_on_a_shared_link_before_its_probe_is_answered),
         PROBED(a_server_that_refuses_the_probe_is_down_and_says_why),
         PROBED(links_of_ones_own_are_not_held_back_by_it),
+        PROBED(who_looks_tries_for_those_who_share),
         PROBED(the_probe_follows_the_login),
         PROBED(a_server_that_refuses_is_tried_ever_more_seldom),
         PROBED(a_login_that_is_refused_holds_back_links_of_ones_own),

@@ -248,7 +248,8 @@ static void servers_behind(void **state)
           "(tcp://127.0.0.1:6379)");
     there.unready[UPSTREAM_BINARY].until_us = 1; /* it was tried */
     warns("the connection to the Redis behind that clients share has an earlier login: with the "
-          "present one no other was let in; SIGHUP tries again (tcp://127.0.0.1:6379)");
+          "present one no other was let in; SIGHUP tries again, SIGUSR2 ends it "
+          "(tcp://127.0.0.1:6379)");
     there.next[UPSTREAM_BINARY] = &after;
     well();
     there.shared[UPSTREAM_BINARY] = &after;
