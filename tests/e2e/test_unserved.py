@@ -85,6 +85,31 @@ def answers_only(case):
         assert "upstream reached" not in swapped.log()
 
 
+@test("a server that lets in nobody any more, while all clients need links of their own: it is told", beside=True)
+def refuses_owners(case):
+    def told(words):
+        with contextlib.suppress(wire.Closed, OSError), s.resp() as r:
+            r.ask("EVAL", "return 1", 0)
+        text = s.http("/readyz?verbose").text
+        return "[!]upstream.redis: the Redis behind cannot be reached" in text and words in text
+
+    redis = case.redis()
+    for setting, value, usual, words in (("requirepass", SECRET, "", "NOAUTH Authentication required"),
+                                         ("maxclients", 1, 4000, "ERR max number of clients reached")):
+        s = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+        with s.resp() as r:
+            assert r.ask("EVAL", "return 1", 0) == 1
+        with wire.Resp(redis.sock) as operator:
+            operator.ask("CONFIG", "SET", setting, value)
+            until("it is told", lambda w=words: told(w))
+            s.wait_log('upstream lost protocol=redis why="it answers, but refuses: ' + words)
+            operator.ask("CONFIG", "SET", setting, usual)
+        with s.resp() as r:
+            assert r.ask("EVAL", "return 1", 0) == 1
+        assert s.metric("sidflake_upstream_up", protocol="redis") == 1
+        s.stop()
+
+
 @test("a server that was away for a moment, and that nobody asks: who looks learns that it is back")
 def looked_at(case):
     def told():

@@ -161,8 +161,16 @@ void upstream_unready(struct upstream *up, unsigned lane, const char *why)
                  kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));
 }
 
+/* By a shared link, if there is none. */
+static void attempt(struct upstream *up)
+{
+    if (!up->shared[up->spoken] && !up->net->rests && !up->net->draining)
+        (void)link_new(up, NULL, up->spoken);
+}
+
 /* On a client's own link, that may lack a login of the client's: of one that serves others it says
- * nothing, unless the link breaks: one that lets in no more says so, and closes. */
+ * nothing, unless the link breaks: one that lets in no more says so, and closes. Where none is
+ * shared, one that is tells which it was. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
 {
     struct upstream *up = l->up;
@@ -173,6 +181,8 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
     }
     l->denied = true;
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
+    if (l->owner && !alien && up->stats.up && !has_shared(up))
+        attempt(up);
     if (l->refused || (alien ? has_shared(up) : up->stats.up))
         return;
     l->refused = true;
@@ -217,13 +227,6 @@ static bool is_replaced(const struct upstream_link *l)
 {
     const struct upstream_link *now = l->up->shared[l->lane];
     return now && now != l && now->state == LINK_OPEN;
-}
-
-/* By a shared link, if there is none. */
-static void attempt(struct upstream *up)
-{
-    if (!up->shared[up->spoken] && !up->net->rests && !up->net->draining)
-        (void)link_new(up, NULL, up->spoken);
 }
 
 /* Who tries nothing is told by nobody that it is back, and a timer would wake us for ever. */
