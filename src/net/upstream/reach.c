@@ -168,9 +168,17 @@ static void attempt(struct upstream *up)
         (void)link_new(up, NULL, up->spoken);
 }
 
+static bool serves_owners(const struct upstream *up)
+{
+    for (const struct link *at = up->links.next; at != &up->links; at = at->next)
+        if (CONTAINER(at, const struct upstream_link, all)->heard)
+            return true;
+    return false;
+}
+
 /* On a client's own link, that may lack a login of the client's: of one that serves others it says
- * nothing, unless the link breaks: one that lets in no more says so, and closes. Where none is
- * shared, one that is tells which it was. */
+ * nothing, unless the link breaks: one that lets in no more says so, and closes. Where it serves
+ * nobody, a shared one tells which it was. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
 {
     struct upstream *up = l->up;
@@ -179,9 +187,10 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
         say_nobody_else(up, why);   /* while the link stays, nothing else does */
         l->refusals = up->refusals; /* should it serve after all, that is over */
     }
+    bool again = l->denied;
     l->denied = true;
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
-    if (l->owner && !alien && up->stats.up && !has_shared(up))
+    if (!again && l->owner && !alien && up->stats.up && !has_shared(up) && !serves_owners(up))
         attempt(up);
     if (l->refused || (alien ? has_shared(up) : up->stats.up))
         return;
@@ -234,7 +243,7 @@ void upstream_look(struct net_service *svc)
 {
     struct upstream *up = svc->upstream;
     bool away = !up->stats.up && up->stats.since_us > 0;
-    if (away || up->stats.unshared_us > 0)
+    if (away)
         attempt(up);
 }
 

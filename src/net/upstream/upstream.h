@@ -130,9 +130,8 @@ enum upstream_outdated upstream_outdated(const struct net_service *svc);
 /* As it was configured. */
 const char *upstream_address(const struct net_service *svc);
 
-/* Somebody looks at these: a server that is said to be away, or away for those who share, is tried,
- * if it is time, so that the next look tells what is so. Between requests of clients nothing else
- * tries it. */
+/* Somebody looks at these: a server that is said to be away is tried, if it is time, so that the
+ * next look tells what is so. Between requests of clients nothing else tries it. */
 void upstream_look(struct net_service *svc);
 
 /* on: no request is forwarded any more; what is there of it waits (UPSTREAM_BUSY), so that soon no

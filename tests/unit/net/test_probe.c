@@ -96,31 +96,41 @@ static void links_of_ones_own_are_not_held_back_by_it(void **state)
     (void)close(two);
 }
 
-/* That those who share were refused is told until somebody is let in, whom who looks sends. */
-static void who_looks_tries_for_those_who_share(void **state)
+/* Whether it lets in nobody, or one who has not logged in himself, is told by a shared one. */
+static void who_is_refused_where_nobody_is_served_has_a_shared_one_tried(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
-    int c = dial(&b), d = dial(&b);
-    say(c, "share one\n");
-    int link = accepted(two);
-    say(link, "CLIENT_ERROR unauthenticated\r\n");
-    expect(c, "down\n");
-    int own = served_by(two, d, "up");
-    assert_true(is_up());
-    assert_true(stats()->unshared_us > 0);
-    pass(1050);
-    net_bench_call(&b, do_look_behind, NULL);
-    int next = let_in(two);
-    NET_AWAIT(stats()->unshared_us == 0);
-    net_bench_call(&b, do_look_behind, NULL);
-    assert_true(nobody_comes(two));
-    (void)close(next);
-    (void)close(link);
-    (void)close(own);
+    int c = dial(&b), d = dial(&b), e = dial(&b);
+    int served = served_by(two, c, "up");
+    say(d, "up one\n");
+    int own = accepted(two);
+    expect(own, "one\n");
+    say(own, "CLIENT_ERROR unauthenticated\r\n");
+    expect(d, "CLIENT_ERROR unauthenticated\r\n");
+    assert_true(nobody_comes(two)); /* it serves another */
     (void)close(c);
+    expect_end(served);
+    say(d, "up one\n");
+    expect(own, "one\n");
+    say(own, "CLIENT_ERROR unauthenticated\r\n");
+    expect(d, "CLIENT_ERROR unauthenticated\r\n");
+    assert_true(nobody_comes(two)); /* once for each connection */
+    say(e, "up one\n");
+    int other = accepted(two);
+    expect(other, "one\n");
+    say(other, "CLIENT_ERROR unauthenticated\r\n");
+    int link = accepted(two);
+    expect(link, "version\r\n");
+    say(link, "CLIENT_ERROR unauthenticated\r\n");
+    NET_AWAIT(!is_up());
+    (void)close(link);
+    (void)close(other);
+    (void)close(own);
+    (void)close(served);
     (void)close(d);
+    (void)close(e);
     (void)close(two);
 }
 
@@ -359,7 +369,7 @@ int main(void)
         PROBED(nothing_goes_on_a_shared_link_before_its_probe_is_answered),
         PROBED(a_server_that_refuses_the_probe_is_down_and_says_why),
         PROBED(links_of_ones_own_are_not_held_back_by_it),
-        PROBED(who_looks_tries_for_those_who_share),
+        PROBED(who_is_refused_where_nobody_is_served_has_a_shared_one_tried),
         PROBED(the_probe_follows_the_login),
         PROBED(a_server_that_refuses_is_tried_ever_more_seldom),
         PROBED(a_login_that_is_refused_holds_back_links_of_ones_own),
