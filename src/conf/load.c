@@ -226,10 +226,10 @@ enum err_code conf_load(struct conf *c, const char *file, char *const *sets, siz
 }
 
 enum err_code conf_reload(struct conf *c, const char *file, char *const *sets, size_t nsets,
-                          char *const *envp, struct err *e)
+                          char *const *envp, struct conf_list *errors, struct err *e)
 {
     if (!file || !file_is_pipe(file))
-        return conf_load(c, file, sets, nsets, envp, NULL, e);
+        return conf_load(c, file, sets, nsets, envp, errors, e);
     memset(c, 0, sizeof *c);
     return err_set(e, ERR_INVALID, "%s: expected a file, found a pipe", conf_text_name(file));
 }

@@ -295,7 +295,7 @@ static void reload(struct app *a)
     const struct app_start *s = &a->start;
     struct conf new;
     struct err e;
-    if (conf_reload(&new, s->file, s->sets, s->nsets, s->envp, &e)) {
+    if (conf_reload(&new, s->file, s->sets, s->nsets, s->envp, NULL, &e)) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
         return;
     }

@@ -231,7 +231,11 @@ static int with_conf(const struct args *a, char *const *argv)
                                        .coordinator = coordinator_check,
                                        .users = judge_users,
                                        .is_coordinator = coordinator_is_there};
-    enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
+    /* What came through a pipe has been read by the program before: the rest of it, nothing, would
+     * be the defaults, which ask for no users. */
+    bool again = h.state != HEIR_NONE || h.why.code;
+    enum err_code rc =
+        (again ? conf_reload : conf_load)(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
     if (!rc && (rc = warn_of_users(&c, &e)))
         conf_clear(&c);
     for (size_t i = 0; i < errors.n; i++)

@@ -329,6 +329,27 @@ def check_hangs(case):
     assert s.stop() == 0
 
 
+@test("SIGUSR2: a configuration that came through a pipe, or has become one: refused, users are asked for")
+def conf_pipe(case):
+    users = case.path("users")
+    with open(users, "w") as f:
+        f.write(case.run(harness.SIDFLAKECTL, "passwd", "ann", stdin="secret\n", expect=0).stdout)
+    os.chmod(users, 0o600)
+    s = harness.Sidecar(case, "s", case.pool().url, {"auth.mode": "required", "auth.users_file": users})
+    with open(s.conf, encoding="utf-8") as f:
+        text = f.read()
+    os.unlink(s.conf)
+    os.mkfifo(s.conf)
+    for _ in range(2):  # as by a process substitution: nothing is left; then: somebody writes it once more
+        writer = threading.Thread(target=lambda: open(s.conf, "w", encoding="utf-8").write(text), daemon=True)
+        writer.start()
+        if not s.running():
+            s.start()
+        assert "%s: expected a file, found a pipe" % s.conf in upgrade(s, "upgrade refused.*", timeout=5)
+        with s.resp() as r:
+            assert str(r.ask("GET", "id:orders")).startswith("NOAUTH"), "whoever comes has to log in"
+
+
 @test("SIGUSR2 takes up a changed configuration: listeners added and removed, all options")
 def changed_conf(case):
     redis = case.pool()
