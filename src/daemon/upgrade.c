@@ -141,8 +141,12 @@ static int spawn(struct upgrade *u, int parcel, char *const *argv, char *const *
 static void took_too_long(void *arg)
 {
     struct upgrade *u = arg;
-    if (u->step == UPGRADE_CHECKING && u->child > 0)
-        (void)kill(u->child, SIGKILL);
+    int64_t took_us = clock_mono_us(u->o.clock) - u->since_us;
+    bool another = took_us < CHECK_US / 2; /* one that came before is what the time was for */
+    if (u->step != UPGRADE_CHECKING || u->child <= 0 || another)
+        return;
+    u->late = true;
+    (void)kill(u->child, SIGKILL);
 }
 
 static void check(struct upgrade *u)
@@ -151,6 +155,8 @@ static void check(struct upgrade *u)
     int parcel = rehearsal_parcel(u), why = errno;
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
     u->child = 0;
+    u->late = false;
+    u->since_us = clock_mono_us(u->o.clock);
     if (parcel >= 0 && (u->said = memfile_new("sidflake check")) < 0)
         why = errno;
     if (!argv || !envp)
@@ -209,7 +215,10 @@ static void checked(struct upgrade *u, int status)
         keeper_pause(u->o.keeper, true);
         return;
     }
-    if (WIFSIGNALED(status))
+    if (u->late)
+        (void)snprintf(why, sizeof why, "its check took longer than %d s: %s",
+                       (int)(CHECK_US / 1000000), said);
+    else if (WIFSIGNALED(status))
         (void)snprintf(why, sizeof why, "its check was ended by signal %d: %s", WTERMSIG(status),
                        said);
     else if (WEXITSTATUS(status) == 0)

@@ -51,12 +51,14 @@ struct upgrade {
     struct upgrade_options o;
     char path[PATH_MAX]; /* of the program, absolute */
     enum upgrade_step step;
-    pid_t child;    /* CHECKING; 0: none */
-    int said;       /* CHECKING: memory file with its output; else -1 */
-    bool again;     /* asked for while one was under way: the program may have changed since */
-    bool proven;    /* EXCHANGING: as the keeper says */
-    bool rests;     /* EXCHANGING: nothing is forwarded any more */
-    unsigned waits; /* EXCHANGING: for connections that cannot be carried as they are now */
+    pid_t child;      /* CHECKING; 0: none */
+    int said;         /* CHECKING: memory file with its output; else -1 */
+    int64_t since_us; /* CHECKING: monotonic */
+    bool late;        /* CHECKING: the child was ended, since it took too long */
+    bool again;       /* asked for while one was under way: the program may have changed since */
+    bool proven;      /* EXCHANGING: as the keeper says */
+    bool rests;       /* EXCHANGING: nothing is forwarded any more */
+    unsigned waits;   /* EXCHANGING: for connections that cannot be carried as they are now */
 };
 
 /* After everything else has been started. The directory of the process must not have changed since

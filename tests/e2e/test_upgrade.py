@@ -329,6 +329,14 @@ def check_hangs(case):
     assert s.stop() == 0
 
 
+@test("a check that takes too long is ended, and said so", timeout=60)
+def check_late(case):
+    s = own_program(case, case.pool())
+    replace(s.argv[0], "#!/bin/sh\necho half way >&2\nexec sleep 100\n")
+    assert "its check took longer than 10 s: half way" in upgrade(s, "upgrade refused.*", timeout=30)
+    assert s.id() > 0
+
+
 @test("SIGUSR2: a configuration that came through a pipe, or has become one: refused, users are asked for")
 def conf_pipe(case):
     users = case.path("users")
