@@ -243,17 +243,22 @@ static const struct {
     const char *verb;
     uint8_t least, most;
 } silent[] = {
-    {"incr", 3, 4},      {"decr", 3, 4},        {"delete", 2, 4},         {"touch", 3, 4},
-    {"flush_all", 1, 3}, {"verbosity", 2, 9},   {"cache_memlimit", 2, 4}, {"slabs", 2, 9},
-    {"lru", 2, 9},       {"lru_crawler", 2, 9},
+    {"incr", 3, 4},           {"decr", 3, 4},
+    {"delete", 2, 4},         {"touch", 3, 4},
+    {"flush_all", 1, 3},      {"verbosity", 2, WORDS_MAX},
+    {"cache_memlimit", 2, 4}, {"slabs", 2, WORDS_MAX},
+    {"lru", 2, WORDS_MAX},    {"lru_crawler", 2, WORDS_MAX},
 };
 
+/* memcached tells apart all words but one of WORDS_MAX, and takes the latest of these for the last.
+ */
 static void other(const struct span *w, size_t n, struct mc_there *t)
 {
+    struct span last = w[(n < WORDS_MAX ? n : WORDS_MAX - 1) - 1];
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         if (span_eq(w[0], span_str(silent[i].verb)))
             t->answers =
-                n < silent[i].least || n > silent[i].most || !span_eq(w[n - 1], SPAN("noreply"));
+                n < silent[i].least || n > silent[i].most || !span_eq(last, SPAN("noreply"));
 }
 
 /* Meta commands: an error is told, quiet or not, but none may be. */

@@ -172,6 +172,8 @@ static void lines_are_short(void **state)
     }
 }
 
+#define TEN(text) text text text text text text text text text text
+
 /* That it is so, tests/e2e/test_passthrough_odd.py holds against memcached 1.6.18. */
 static void what_memcached_makes_of_the_rest(void **state)
 {
@@ -186,6 +188,10 @@ static void what_memcached_makes_of_the_rest(void **state)
         {SPAN("touch k 0 noreply x\r\n"), true, 0, FRAME_MC_LINES},
         {SPAN("touch noreply\r\n"), true, 0, FRAME_MC_LINES},
         {SPAN("Touch k 0 noreply\r\n"), true, 0, FRAME_MC_LINES},
+        {SPAN("lru" TEN(" a") " noreply\r\n"), false, 0, FRAME_MC_LINES},
+        {SPAN("lru" TEN(" a") TEN(" b") " c noreply\r\n"), false, 0, FRAME_MC_LINES},
+        {SPAN("lru" TEN(" a") TEN(" b") " c d noreply\r\n"), true, 0, FRAME_MC_LINES},
+        {SPAN("lru" TEN(" a") TEN(" b") " c noreply d e\r\n"), false, 0, FRAME_MC_LINES},
         {SPAN("set k 0 0 +7\r\n"), true, 9, FRAME_MC_LINE},
         {SPAN("set k 0 0 \t07\t\r\n"), true, 9, FRAME_MC_LINE},
         {SPAN("set k 0 0 7x\r\n"), true, 0, FRAME_MC_LINE},
