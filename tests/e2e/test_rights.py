@@ -330,3 +330,15 @@ def resets(case):
                 assert str(reply).split()[0] in ("NOAUTH", "WRONGPASS"), (before, words, reply)
             assert r.ask("AUTH", "ann", "secret") == b"OK"
             assert r.ask("GET", "k") == b"v" and r.ask("ACL", "WHOAMI") == b"default", before
+
+
+@test("RESET where clients log in: a connection of one's own speaks the protocol of the login that follows")
+def resets_and_logs_in(case):
+    redis = case.redis()
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port}, users="ann:%s:upstream=all\n" % CRYPT)
+    for proto, kind in ((3, dict), (2, list)):
+        with login(s, "ann") as r:
+            assert r.ask("HSET", "h", "f", "v") in (0, 1) and r.ask("EVAL", "return 1", 0) == 1
+            assert r.ask("HELLO", 5 - proto, "AUTH", "ann", "secret") and r.ask("RESET") == b"RESET"
+            assert r.ask("HELLO", proto, "AUTH", "ann", "secret")
+            assert isinstance(r.ask("HGETALL", "h"), kind), proto

@@ -374,7 +374,7 @@ enum serve_result rds_through(struct rds_call *c)
     if (barred || !access_granted(&ses->access)) {
         buf_truncate(c->out, c->start);
         ses->dirty |= barred && ses->there->multi;
-        return rds_here(c);
+        return !barred && rds_has_password(c) ? log_in(c) : rds_here(c); /* again, after a RESET */
     }
     switch (rds_rights(c, known)) {
     case RDS_RIGHTS_HERE:
