@@ -8,6 +8,7 @@ Invariants
 import ctypes
 import glob
 import itertools
+import mmap
 import os
 import random
 import re
@@ -33,15 +34,16 @@ def until(what, condition, timeout=10.0, step=0.005):
         time.sleep(step)
 
 
-GIVEN = set()  # ports, in this process
+FIRST, LAST = 15000, 31000  # ports, below those that the kernel gives to clients
+GIVEN = mmap.mmap(-1, LAST + 1)  # 1: that port was, in this process or one that was forked from it
 
 
 def free_port():
-    """A TCP port below those that the kernel gives to clients, so that none of them takes it; never
-    the same twice."""
+    """A TCP port that no client is given by the kernel; never the same twice, also by tests beside
+    each other, of which one may have been given it and not listen yet."""
     for _ in range(200):
-        port = random.choice([p for p in range(15000, 31001) if p not in GIVEN])
-        GIVEN.add(port)
+        port = random.choice([p for p in range(FIRST, LAST + 1) if not GIVEN[p]])
+        GIVEN[port] = 1
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -49,7 +51,7 @@ def free_port():
                 return port
             except OSError:
                 continue
-    raise AssertionError("no free port between 15000 and 31000")
+    raise AssertionError("no free port from %d to %d" % (FIRST, LAST))
 
 
 def die_with_parent():
