@@ -225,6 +225,7 @@ int main(int argc, char **argv)
                          .delay_ms = 1000,
                          .params = coord_params_default};
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* as a full disk is said */
     if (argc < 2)
         return overview(stderr);
     if (is_one_of(argv[1], "-h", "--help"))

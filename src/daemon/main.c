@@ -14,6 +14,7 @@
 #include "daemon/heir.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -265,6 +266,7 @@ static int with_conf(const struct args *a, char *const *argv)
 int main(int argc, char **argv)
 {
     struct args a = {.action = ACTION_RUN};
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of write(2), like a full disk */
     a.sets = calloc((size_t)argc + 1, sizeof *a.sets);
     if (!a.sets) {
         perror("sidflake: arguments");

@@ -120,6 +120,7 @@ static int spawn(struct upgrade *u, int parcel, char *const *argv, char *const *
     (void)sigemptyset(&none);
     (void)sigemptyset(&ignored);
     (void)sigaddset(&ignored, SIGPIPE);
+    (void)sigaddset(&ignored, SIGXFSZ);
     (void)posix_spawnattr_init(&attr);
     (void)posix_spawnattr_setsigmask(&attr, &none);
     (void)posix_spawnattr_setsigdefault(&attr, &ignored);

@@ -85,13 +85,9 @@ def not_ready(case):
 
 @test("SQLite on a full disk: one line, and one when there is room again", timeout=60)
 def full(case):
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # which a child inherits
-    try:
-        s = case.sidecar("sqlite://" + case.path("pool.db"), {"coordinator.auto_init": True,
-                                                             "lease.renew_every": "1s",
-                                                             "coordinator.timeout": "3s"})
-    finally:
-        signal.signal(signal.SIGXFSZ, before)
+    s = case.sidecar("sqlite://" + case.path("pool.db"), {"coordinator.auto_init": True,
+                                                         "lease.renew_every": "1s",
+                                                         "coordinator.timeout": "3s"})
     s.wait_held(2)
     seen = len(s.log())
     soft, hard = resource.prlimit(s.pid, resource.RLIMIT_FSIZE)
@@ -105,6 +101,25 @@ def full(case):
     resource.prlimit(s.pid, resource.RLIMIT_FSIZE, (soft, hard))
     s.wait_log("coordinator answers again", after=seen)
     assert len(lines(s, "answers again", seen)) == 1 and len(lines(s, "error ", seen)) == len(told), s.log()
+
+
+@test("a log that has reached the limit on files: lines are lost, IDs go on; an upgrade is refused, or done")
+def size_limit(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    limits = resource.prlimit(s.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(s.pid, resource.RLIMIT_FSIZE, (len(s.log()), limits[1]))
+    before = s.id()
+    for signo in (signal.SIGHUP, signal.SIGUSR2):  # each is told
+        s.send(signo)
+        until("lines are lost", lambda: "[!]log: lines of the log are lost" in s.http("/readyz?verbose").text)
+    time.sleep(1)  # the program that was asked to take over has been asked
+    s.assert_running()
+    assert s.id() > before
+    seen = len(s.log())
+    resource.prlimit(s.pid, resource.RLIMIT_FSIZE, limits)
+    s.send(signal.SIGHUP)
+    s.wait_log("configuration reloaded", after=seen)
 
 
 @test("state_dir deleted while it runs: unhealthy but serving, by metric, page and probe; the true reason at a stop")
