@@ -122,6 +122,35 @@ static void one_more_is_most(void **state)
     close_all(fd, 6);
 }
 
+static void do_reconfigure(struct net_bench *bench, void *arg)
+{
+    (void)arg;
+    net_reconfigure(bench->net, &bench->conf);
+}
+
+/* A lower limit ends nobody: who comes finds no place before they have become fewer. */
+static void above_a_new_limit_nobody_makes_room(void **state)
+{
+    (void)state;
+    int fd[5];
+    start(4, true);
+    for (int i = 0; i < 4; i++)
+        fd[i] = come(&b);
+    b.conf.connections = 2;
+    net_bench_call(&b, do_reconfigure, NULL);
+    is_refused(&b);
+    is_refused(&inside);
+    for (int i = 0; i < 4; i++)
+        stays(fd[i]);
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 0);
+    close_all(fd, 2);
+    NET_AWAIT(net_bench_connections(&b) == 2);
+    fd[4] = come(&b);
+    expect_end(fd[2]);
+    stays(fd[3]);
+    close_all(fd + 2, 3);
+}
+
 static void who_is_being_checked_makes_room_for_those_who_are_fewer(void **state)
 {
     (void)state;
@@ -244,6 +273,7 @@ int main(void)
         NET(strangers_make_room_in_the_order_in_which_they_came),
         NET(those_of_whom_most_are_there_make_room),
         NET(one_more_is_most),
+        NET(above_a_new_limit_nobody_makes_room),
         NET(who_is_being_checked_makes_room_for_those_who_are_fewer),
         NET(that_connections_are_refused_is_logged_once_in_a_while),
         NET(a_party_of_guests_has_no_more_than_half_against_others),

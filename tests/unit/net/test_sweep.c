@@ -358,6 +358,24 @@ static void a_request_begun_has_a_time(void **state)
     (void)close(held);
 }
 
+/* They are looked at as often as the shortest time wants, not once a second. */
+static void a_short_time_ends_soon(void **state)
+{
+    (void)state;
+    b.conf.request_timeout_us = 100000;
+    net_bench_start(&b, NULL);
+    bool soon = false;
+    for (int i = 0; i < 5 && !soon; i++) { /* a busy machine may be late, but not each time */
+        int half = dial(&b);
+        say(half, "hal");
+        struct pollfd p = {.fd = half, .events = POLLIN};
+        soon = poll(&p, 1, 700) == 1;
+        expect_end(half);
+        (void)close(half);
+    }
+    assert_true(soon);
+}
+
 static void do_reconfigure(struct net_bench *bench, void *arg)
 {
     (void)arg;
@@ -499,6 +517,7 @@ int main(void)
         NET(strangers_who_do_not_read_are_not_heard),
         NET(who_does_not_take_replies_does_not_tarry),
         NET(a_request_begun_has_a_time),
+        NET(a_short_time_ends_soon),
         NET(who_does_not_wait_for_a_turn_any_more_is_looked_at),
         NET(a_new_time_is_for_those_who_are_there_too),
         NET(what_a_session_gives_up_is_given_back),
