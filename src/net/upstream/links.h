@@ -247,6 +247,9 @@ bool link_expect(struct upstream_link *l, const struct expect *x);
 bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
 void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
 void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */
+/* A link has closed, is no extra any more, or one may be opened again: perhaps there was no room
+ * for the successor of one that is shared. */
+void links_replace_outdated(struct upstream *up);
 void link_deserted(struct upstream_link *l, uint32_t n); /* shared: who expects n replies is gone */
 void link_read_on(struct upstream_link *l);
 /* If it is open and has room, those who wait for that have their turns at the next net_go_on. */

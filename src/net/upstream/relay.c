@@ -256,6 +256,8 @@ void upstreams_rest(struct net *n, bool on)
             upstream_tick_anew(CONTAINER(u, struct upstream, all));
         return;
     }
+    for (struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
+        links_replace_outdated(CONTAINER(u, struct upstream, all));
     while (!link_empty(&n->resting))
         relay_wake(CONTAINER(n->resting.next, struct conn, park));
     net_go_on(n);

@@ -387,9 +387,7 @@ static bool may_replace(const struct upstream *up)
     return upstream_may_own(up) && (up->others_max == 0 || up->extras < (up->others_max + 1) / 2);
 }
 
-/* A link has closed, or is no extra any more: perhaps there was no room for the successor of one
- * that is shared. */
-static void replace_outdated(struct upstream *up)
+void links_replace_outdated(struct upstream *up)
 {
     for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++)
         if (up->shared[i] && up->shared[i]->outdated && up->unready[i].until_us == 0)
@@ -402,7 +400,7 @@ void link_set_extra(struct upstream_link *l, bool extra)
     l->up->extras += extra - l->extra;
     l->extra = extra;
     if (fewer)
-        replace_outdated(l->up);
+        links_replace_outdated(l->up);
 }
 
 bool link_put(struct upstream_link *l, struct span bytes)
@@ -512,7 +510,7 @@ void upstreams_flush(struct net *n)
         return;
     while (!link_empty(&n->broken)) {
         struct upstream_link *l = CONTAINER(n->broken.next, struct upstream_link, all);
-        replace_outdated(l->up);
+        links_replace_outdated(l->up);
         link_free(l);
     }
     sweep_slack(n); /* their clients may have gone long before */

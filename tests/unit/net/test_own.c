@@ -161,6 +161,48 @@ static void the_room_of_one_that_has_gone_is_the_successors(void **state)
     (void)close(two);
 }
 
+static void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, *(bool *)arg);
+}
+
+/* As where an upgrade is tried in vain: who has gone meanwhile is noticed then. */
+static void room_that_came_while_all_rest_is_the_successors_too(void **state)
+{
+    (void)state;
+    char first[] = "first\n", second[] = "second\n";
+    bool on = true, off = false;
+    int two = listen_at("127.0.0.2");
+    owned_max = 1;
+    start("127.0.0.2");
+    net_bench_call(&b, do_greet, first);
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int shared = greeted(two, first);
+    expect(shared, "one\n");
+    say(shared, "1\r\n");
+    expect(c, "1\r\n");
+    say(d, "up one\n");
+    int own = greeted(two, first);
+    expect(own, "one\n");
+    say(own, "1\r\n");
+    expect(d, "1\r\n");
+    net_bench_call(&b, do_greet, second);
+    net_bench_call(&b, do_rest, &on);
+    (void)close(d);
+    expect_end(own);
+    assert_true(nobody_comes(two));
+    net_bench_call(&b, do_rest, &off);
+    int next = greeted(two, second);
+    expect_end(shared);
+    served_at(next, c);
+    (void)close(next);
+    (void)close(own);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +210,7 @@ int main(void)
         BENCH(a_party_of_guests_may_have_half_of_them),
         BENCH(who_has_logged_in_makes_room_as_guests_do),
         BENCH(the_room_of_one_that_has_gone_is_the_successors),
+        BENCH(room_that_came_while_all_rest_is_the_successors_too),
     };
     return cmocka_run_group_tests_name("net/own", tests, NULL, NULL);
 }
