@@ -130,24 +130,32 @@ static int greeted(int server, const char *greeting)
     return link;
 }
 
-/* One that clients share has begun with another login, and its successor had no room at first. */
-static void the_room_of_one_that_has_gone_is_the_successors(void **state)
+static char first[] = "first\n", second[] = "second\n"; /* greetings */
+
+/* c shares a link, which it returns, and d, whose request is not answered yet, has all others. */
+static int all_taken(int server, int *c, int *d, int *own)
 {
-    char first[] = "first\n", second[] = "second\n";
-    (void)state;
-    int two = listen_at("127.0.0.2");
     owned_max = 1;
     start("127.0.0.2");
     net_bench_call(&b, do_greet, first);
-    int c = dial(&b), d = dial(&b);
-    say(c, "share one\n");
-    int shared = greeted(two, first);
+    *c = dial(&b);
+    *d = dial(&b);
+    say(*c, "share one\n");
+    int shared = greeted(server, first);
     expect(shared, "one\n");
     say(shared, "1\r\n");
-    expect(c, "1\r\n");
-    say(d, "up one\n");
-    int own = greeted(two, first);
-    expect(own, "one\n");
+    expect(*c, "1\r\n");
+    say(*d, "up one\n");
+    *own = greeted(server, first);
+    expect(*own, "one\n");
+    return shared;
+}
+
+/* One that clients share has begun with another login, and its successor had no room at first. */
+static void the_room_of_one_that_has_gone_is_the_successors(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c, d, own, shared = all_taken(two, &c, &d, &own);
     net_bench_call(&b, do_greet, second);
     assert_true(nobody_comes(two));
     (void)close(d);
@@ -170,21 +178,8 @@ static void do_rest(struct net_bench *n, void *arg)
 static void room_that_came_while_all_rest_is_the_successors_too(void **state)
 {
     (void)state;
-    char first[] = "first\n", second[] = "second\n";
     bool on = true, off = false;
-    int two = listen_at("127.0.0.2");
-    owned_max = 1;
-    start("127.0.0.2");
-    net_bench_call(&b, do_greet, first);
-    int c = dial(&b), d = dial(&b);
-    say(c, "share one\n");
-    int shared = greeted(two, first);
-    expect(shared, "one\n");
-    say(shared, "1\r\n");
-    expect(c, "1\r\n");
-    say(d, "up one\n");
-    int own = greeted(two, first);
-    expect(own, "one\n");
+    int two = listen_at("127.0.0.2"), c, d, own, shared = all_taken(two, &c, &d, &own);
     say(own, "1\r\n");
     expect(d, "1\r\n");
     net_bench_call(&b, do_greet, second);
