@@ -84,7 +84,7 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
     g->g.bytes.p = bytes;
     g->g.user = moved(said->user, said, bytes);
     g->g.secret = moved(said->secret, said, bytes);
-    up->refused[lane] = up->unready[lane] = (struct backoff){0, 0};
+    up->refused[lane] = up->unready[lane] = up->unspared[lane] = (struct backoff){0, 0};
     up->said_why[0] = '\0'; /* what comes of this one is told, and at once */
     up->limit[TROUBLE_LOGIN] = (struct log_limit){.next_ms = 0};
     make_way(up, lane, same_user);

@@ -194,8 +194,9 @@ struct upstream {
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
     struct greeting greeting[UPSTREAM_SHARED];
-    struct backoff refused[UPSTREAM_SHARED]; /* after a login that did not let us in */
-    struct backoff unready[UPSTREAM_SHARED]; /* after a successor that did not come to be */
+    struct backoff refused[UPSTREAM_SHARED];  /* after a login that did not let us in */
+    struct backoff unready[UPSTREAM_SHARED];  /* after a successor that did not come to be */
+    struct backoff unspared[UPSTREAM_SHARED]; /* after an optional link that did not, likewise */
     uint32_t round;    /* counts changes of what is known of the address in use */
     uint32_t refusals; /* counts what stats.unshared_us and unowned_us are of */
     unsigned missed;   /* addresses that failed, one after the other */
@@ -289,7 +290,8 @@ void upstream_heard(struct upstream_link *l); /* it has brought a reply that is 
 void upstream_broke(const struct upstream_link *l, const char *why);
 void upstream_doubt(struct upstream *up);                  /* a client's own has timed out */
 void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
-void upstream_unready(struct upstream *up, unsigned lane, const char *why); /* a successor's end */
+/* One that was to take load off a shared link did not come to be; b: of its kind. */
+void upstream_unready(struct upstream *up, struct backoff *b, const char *why);
 
 /* find.c: where it is */
 enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,

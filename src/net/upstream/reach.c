@@ -151,11 +151,11 @@ void upstream_refused(const struct upstream_link *l, const char *why)
         say_nobody_else(up, why);
 }
 
-void upstream_unready(struct upstream *up, unsigned lane, const char *why)
+void upstream_unready(struct upstream *up, struct backoff *b, const char *why)
 {
     uint64_t more = 0;
     up->stats.errors += *why != '\0';
-    hold_back(&up->unready[lane], upstream_now_us(up));
+    hold_back(b, upstream_now_us(up));
     if (*why && may_say(up, TROUBLE_SHARED, &more))
         log_warn("no other upstream connection can take the place of the shared one",
                  kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));

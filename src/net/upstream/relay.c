@@ -314,7 +314,8 @@ static struct upstream_link *link_at_once(const struct relay *r, const struct up
  * of a shared one, and the last that was has not been refused. */
 static bool lets_in_more(const struct upstream *up, enum upstream_lane lane)
 {
-    return upstream_may_have_extra(up) && !up->next[lane] && up->unready[lane].until_us == 0;
+    return upstream_may_have_extra(up) && !up->next[lane] && up->unready[lane].until_us == 0 &&
+           up->unspared[lane].until_us == 0;
 }
 
 static enum upstream_ready refuse(struct upstream *up, enum upstream_lane lane)

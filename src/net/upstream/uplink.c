@@ -30,7 +30,7 @@ static void take_over(struct upstream_link *l)
     struct upstream *up = l->up;
     struct upstream_link *before = up->shared[l->lane];
     up->next[l->lane] = NULL;
-    up->unready[l->lane] = (struct backoff){0, 0};
+    up->unready[l->lane] = up->unspared[l->lane] = (struct backoff){0, 0};
     link_retire(before);
     up->shared[l->lane] = l;
 }
@@ -173,8 +173,11 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
 
 void link_found(struct upstream_link *l)
 {
-    if (l->state == LINK_LOOKING && !(find_has(l->up) && link_dial(l)))
-        link_drop(l);
+    if (l->state != LINK_LOOKING || (find_has(l->up) && link_dial(l)))
+        return;
+    if (is_next(l)) /* else it would be tried again as soon as it is gone */
+        upstream_unready(l->up, &l->up->unready[l->lane], "");
+    link_drop(l);
 }
 
 /* It is looked at before the loop sleeps, if not before. */
@@ -306,8 +309,10 @@ void link_fail(struct upstream_link *l, const char *why)
 {
     if (l->state == LINK_CONNECTING && link_dial_elsewhere(l, why))
         return;
-    if ((is_next(l) && l->state != LINK_GREETING) || l->optional) /* the shared one goes on */
-        upstream_unready(l->up, l->speaks, why);
+    if (l->optional) /* the shared one goes on */
+        upstream_unready(l->up, &l->up->unspared[l->speaks], why);
+    else if (is_next(l) && l->state != LINK_GREETING)
+        upstream_unready(l->up, &l->up->unready[l->lane], why);
     else if (l->state == LINK_LOOKING)
         upstream_lookup_failed(l->up, why);
     else if (l->state == LINK_GREETING || l->state == LINK_PROBING)
@@ -523,7 +528,7 @@ void link_replace(struct upstream_link *l)
         upstream_now_us(up) < up->unready[l->lane].until_us || !may_replace(up))
         return;
     if (!link_new(up, NULL, l->lane))
-        upstream_unready(up, l->lane, "");
+        upstream_unready(up, &up->unready[l->lane], "");
 }
 
 /* Replies for clients that are gone hold up the others, and such clients can come again and again:

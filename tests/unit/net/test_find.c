@@ -46,6 +46,43 @@ static void an_old_address_is_not_used_for_ever(void **state)
         (void)close(ends[i]);
 }
 
+static void do_greet(struct net_bench *n, void *arg)
+{
+    const struct upstream_greeting g = {
+        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+/* It is known where to, by an old answer, but we have no descriptor left. */
+static void a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    char greeting[] = "let me in\n";
+    struct rlimit was, none;
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), shared = served_by(two, c, "share");
+    name_is(NULL, NULL, EAI_AGAIN);
+    atomic_store(&ahead_us, 30000000);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 3; /* what is open stays open */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    unsigned before = times_asked();
+    net_bench_call(&b, do_greet, greeting);
+    NET_AWAIT(times_asked() > before);
+    pass(200);
+    assert_in_range(times_asked() - before, 1, 2);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    served_at(shared, c);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(two);
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 enum {
@@ -172,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(an_old_address_is_not_used_for_ever),
+        BENCH(a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once),
         BENCH(a_lookup_that_fails_many_fails_once),
         BENCH(an_address_that_says_nothing_is_not_followed_by_the_next),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),

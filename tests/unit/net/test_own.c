@@ -169,6 +169,46 @@ static void the_room_of_one_that_has_gone_is_the_successors(void **state)
     (void)close(two);
 }
 
+static void do_make_loud(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    CONTAINER(n->net->all.next, struct conn, all)->relay->loud = true;
+}
+
+/* It was being opened when the login changed, for one who asks for much. */
+static void the_room_of_one_that_was_refused_is_the_successors(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c, d;
+    owned_max = 2;
+    start("127.0.0.2");
+    net_bench_call(&b, do_greet, first);
+    say(c = dial(&b), "share one\n");
+    int shared = greeted(two, first);
+    expect(shared, "one\n");
+    say(shared, "1\r\n");
+    expect(c, "1\r\n");
+    net_bench_call(&b, do_make_loud, NULL);
+    say(d = dial(&b), "up one\n");
+    int own = greeted(two, first);
+    expect(own, "one\n");
+    say(c, "share two\n");
+    int optional = accepted(two);
+    expect(optional, first);
+    net_bench_call(&b, do_greet, second);
+    assert_true(nobody_comes(two));
+    say(optional, "NO\r\n");
+    expect(shared, "two\n");
+    int next = greeted(two, second);
+    (void)close(next);
+    (void)close(optional);
+    (void)close(own);
+    (void)close(d);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void do_rest(struct net_bench *n, void *arg)
 {
     upstreams_rest(n->net, *(bool *)arg);
@@ -205,6 +245,7 @@ int main(void)
         BENCH(a_party_of_guests_may_have_half_of_them),
         BENCH(who_has_logged_in_makes_room_as_guests_do),
         BENCH(the_room_of_one_that_has_gone_is_the_successors),
+        BENCH(the_room_of_one_that_was_refused_is_the_successors),
         BENCH(room_that_came_while_all_rest_is_the_successors_too),
     };
     return cmocka_run_group_tests_name("net/own", tests, NULL, NULL);
