@@ -513,11 +513,6 @@ static void a_link_that_fails_keeps_nothing(void **state)
 }
 
 /* At an upgrade nothing more is asked for, and then all of it. */
-static void do_rest(struct net_bench *n, void *arg)
-{
-    upstreams_rest(n->net, *(bool *)arg);
-}
-
 static void who_waits_rests_with_all_others(void **state)
 {
     bool on = true, off = false;

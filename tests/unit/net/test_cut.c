@@ -65,11 +65,6 @@ static void who_went_in_time_has_a_link_of_its_own_next(void **state)
     (void)close(two);
 }
 
-static void do_rest(struct net_bench *n, void *arg)
-{
-    upstreams_rest(n->net, *(bool *)arg);
-}
-
 /* Nobody waits behind it, but all do who ask while the shared links are to run dry. */
 static void who_holds_up_a_rest_is_closed_soon(void **state)
 {

@@ -46,13 +46,6 @@ static void an_old_address_is_not_used_for_ever(void **state)
         (void)close(ends[i]);
 }
 
-static void do_greet(struct net_bench *n, void *arg)
-{
-    const struct upstream_greeting g = {
-        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
-    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
-}
-
 /* It is known where to, by an old answer, but we have no descriptor left. */
 static void a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once(void **state)
 {

@@ -115,13 +115,6 @@ static void who_has_logged_in_makes_room_as_guests_do(void **state)
     (void)close(two);
 }
 
-static void do_greet(struct net_bench *n, void *arg)
-{
-    struct upstream_greeting g = {
-        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
-    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
-}
-
 static int greeted(int server, const char *greeting)
 {
     int link = accepted(server);
@@ -207,11 +200,6 @@ static void the_room_of_one_that_was_refused_is_the_successors(void **state)
     (void)close(shared);
     (void)close(c);
     (void)close(two);
-}
-
-static void do_rest(struct net_bench *n, void *arg)
-{
-    upstreams_rest(n->net, *(bool *)arg);
 }
 
 /* As where an upgrade is tried in vain: who has gone meanwhile is noticed then. */

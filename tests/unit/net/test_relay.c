@@ -258,7 +258,7 @@ static void on_a_new_link_nobody_is_subscribed(void **state)
     (void)close(two);
 }
 
-static void do_rest(struct net_bench *n, void *arg)
+static void do_ask_in_a_rest(struct net_bench *n, void *arg)
 {
     struct net_turn t = {.conn = first(n)};
     upstreams_rest(n->net, true);
@@ -276,7 +276,7 @@ static void the_rest_of_a_request_goes_on_while_others_rest(void **state)
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
     int c = dial(&b), link = served_by(two, c, "up");
-    net_bench_call(&b, do_rest, &is);
+    net_bench_call(&b, do_ask_in_a_rest, &is);
     assert_int_equal(is, UPSTREAM_READY);
     (void)close(link);
     (void)close(c);

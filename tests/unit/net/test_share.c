@@ -157,12 +157,6 @@ static void do_count_looks(struct net_bench *n, void *arg)
     looks = ev_iteration(n->net->loop);
 }
 
-static void do_rest(struct net_bench *n, void *arg)
-{
-    (void)arg;
-    upstreams_rest(n->net, true);
-}
-
 /* And what it does before it sleeps. */
 static void do_go_on(struct net_bench *n, void *arg)
 {
@@ -182,6 +176,7 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     };
     int c[CLIENTS];
     char got[2 * CLIENTS];
+    bool on = true;
     (void)state;
     server = listen_at("127.0.0.2");
     b.conf.clock = &leaping;
@@ -189,7 +184,7 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     start("127.0.0.2");
     int first = dial(&b);
     link_fd = served_by(server, first, "share");
-    net_bench_call(&b, do_rest, NULL);
+    net_bench_call(&b, do_rest, &on);
     for (size_t i = 0; i < CLIENTS; i++) {
         uint64_t turns = net_bench_turns(&b);
         c[i] = dial(&b);

@@ -225,6 +225,20 @@ static inline void do_look_behind(struct net_bench *n, void *arg)
     upstream_look(&n->svc);
 }
 
+/* arg: bool, whether all rest. */
+static inline void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, *(bool *)arg);
+}
+
+/* arg: what links to the server begin with from now on; WELCOME lets them in. */
+static inline void do_greet(struct net_bench *n, void *arg)
+{
+    const struct upstream_greeting g = {
+        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
 static char why[ERR_TEXT_MAX];
 static struct upstream_stats seen;
 
