@@ -230,7 +230,7 @@ static enum err_code load_from(struct users *u, const char *path, char *mem, str
     enum err_code r;
     if (fd < 0 || file_read(fd, mem, USERS_FILE_MAX + 1, &n))
         r = err_errno(e, errno, "%s: expected a readable users file, found", path);
-    else if (file_is_pipe(path)) /* empty as long as nobody writes: all would be sent away */
+    else if (file_is_pipe(fd)) /* empty as long as nobody writes: all would be sent away */
         r = err_set(e, ERR_INVALID, "%s: expected a users file, found a pipe", path);
     else if (n > USERS_FILE_MAX)
         r = err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,

@@ -47,8 +47,14 @@ bool file_is_shown(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
 }
 
-bool file_is_pipe(const char *path)
+bool file_is_pipe(int fd)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+bool file_is_regular(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }

@@ -20,8 +20,10 @@ enum err_code file_load(const char *path, int flags, char *mem, size_t cap, size
  * write to; what stands for it in the error. */
 enum err_code file_check_guarded(int fd, const char *what, struct err *e) MUST_CHECK;
 
-/* Whether path is a pipe, of which to read, even to open it, might take for ever. */
-bool file_is_pipe(const char *path);
+/* What was opened, with O_NONBLOCK by who cannot wait: a pipe's open, and its read, may take for
+ * ever, and so may a terminal's read. */
+bool file_is_pipe(int fd);
+bool file_is_regular(int fd);
 
 /* Whether others than its owner and its group may read the regular file at path. */
 bool file_is_shown(const char *path);

@@ -168,7 +168,7 @@ enum err_code conf_load(struct conf *c, const char *file, char *const *sets, siz
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
 /* The same by who can't wait, as a loop that serves, or reads again what was read before, of which
- * a pipe has nothing left. ERR_INVALID, too: the file is a pipe. */
+ * a pipe has nothing left. ERR_INVALID, too: the file is none, or empty. */
 enum err_code conf_reload(struct conf *c, const char *file, char *const *sets, size_t nsets,
                           char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 

@@ -8,7 +8,9 @@
 #include "conf/value.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct conf_mark mark_of(const struct conf_load *l, enum conf_option_id id, size_t item)
 {
@@ -198,18 +200,33 @@ enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml,
     return rc;
 }
 
-static enum err_code read_file(const char *file, char *mem, size_t *n, struct err *e)
+/* again: by who cannot wait, and has read it before. What a disk that is full leaves of it is
+ * empty, and that would be the defaults, which ask for no users. */
+static enum err_code read_file(const char *file, bool again, char *mem, size_t *n, struct err *e)
 {
-    if (file_load(file, 0, mem, CONF_FILE_MAX + 1, n))
-        return err_errno(e, errno, "%s: expected a readable file, found", conf_text_name(file));
-    if (*n > CONF_FILE_MAX)
-        return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more",
-                       conf_text_name(file), CONF_FILE_MAX);
-    return ERR_OK;
+    const char *name = conf_text_name(file);
+    int fd = open(file, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK | O_NOCTTY : 0));
+    enum err_code rc = ERR_OK;
+    if (again && fd >= 0 && !file_is_regular(fd))
+        rc = err_set(e, ERR_INVALID, "%s: expected a regular file, found another kind", name);
+    else if (fd < 0 || file_read(fd, mem, CONF_FILE_MAX + 1, n))
+        rc = err_errno(e, errno, "%s: expected a readable file, found", name);
+    else if (*n > CONF_FILE_MAX)
+        rc =
+            err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", name, CONF_FILE_MAX);
+    else if (again && *n == 0)
+        rc = err_set(
+            e, ERR_INVALID,
+            "%s: expected options, or {} for none, found an empty file: it may have been cut",
+            name);
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
 }
 
-enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
-                        char *const *envp, struct conf_list *errors, struct err *e)
+static enum err_code load_file(struct conf *c, const char *file, bool again, char *const *sets,
+                               size_t nsets, char *const *envp, struct conf_list *errors,
+                               struct err *e)
 {
     size_t n = 0;
     memset(c, 0, sizeof *c);
@@ -218,18 +235,21 @@ enum err_code conf_load(struct conf *c, const char *file, char *const *sets, siz
     char *mem = malloc(CONF_FILE_MAX + 1);
     if (!mem)
         return err_set(e, ERR_NOMEM, "no memory to read %s", conf_text_name(file));
-    enum err_code rc = read_file(file, mem, &n, e);
+    enum err_code rc = read_file(file, again, mem, &n, e);
     if (!rc)
         rc = conf_load_text(c, file, span_of(mem, n), sets, nsets, envp, errors, e);
     free(mem);
     return rc;
 }
 
+enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
+                        char *const *envp, struct conf_list *errors, struct err *e)
+{
+    return load_file(c, file, false, sets, nsets, envp, errors, e);
+}
+
 enum err_code conf_reload(struct conf *c, const char *file, char *const *sets, size_t nsets,
                           char *const *envp, struct conf_list *errors, struct err *e)
 {
-    if (!file || !file_is_pipe(file))
-        return conf_load(c, file, sets, nsets, envp, errors, e);
-    memset(c, 0, sizeof *c);
-    return err_set(e, ERR_INVALID, "%s: expected a file, found a pipe", conf_text_name(file));
+    return load_file(c, file, true, sets, nsets, envp, errors, e);
 }

@@ -232,8 +232,7 @@ static int with_conf(const struct args *a, char *const *argv)
                                        .coordinator = coordinator_check,
                                        .users = judge_users,
                                        .is_coordinator = coordinator_is_there};
-    /* What came through a pipe has been read by the program before: the rest of it, nothing, would
-     * be the defaults, which ask for no users. */
+    /* What came through a pipe has been read by the program before: nothing is left of it. */
     bool again = h.state != HEIR_NONE || h.why.code;
     enum err_code rc =
         (again ? conf_reload : conf_load)(&c, a->file, a->sets, a->nsets, environ, &errors, &e);

@@ -270,7 +270,7 @@ bool pagefile_peek(const char *dir, const char *coordinator, struct page *out)
     struct err e;
     bool ok = name_files(&f, dir) && !home_read_boot(&home, &e);
     if (ok)
-        f.fd = open(f.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        f.fd = open(f.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* of whatever kind */
     ok = ok && f.fd >= 0 && home_read_file(f.fd, NULL, &home) && !look(&f, &home, &e) && f.found &&
          f.verdict == PAGE_OWN;
     *out = f.old;

@@ -332,7 +332,7 @@ def reload_pipe(case):
     os.unlink(s.conf)
     os.mkfifo(s.conf)  # nobody writes to it: whoever opens it waits
     s.popen.send_signal(signal.SIGHUP)
-    s.wait_log("reload refused, nothing changed.*%s: expected a file, found a pipe" % re.escape(s.conf))
+    s.wait_log("reload refused, nothing changed.*%s: expected a regular file, found another kind" % re.escape(s.conf))
     assert s.id() > 0
 
 

@@ -353,9 +353,24 @@ def conf_pipe(case):
         writer.start()
         if not s.running():
             s.start()
-        assert "%s: expected a file, found a pipe" % s.conf in upgrade(s, "upgrade refused.*", timeout=5)
+        assert "%s: expected a regular file, found another kind" % s.conf in upgrade(s, "upgrade refused.*", timeout=5)
         with s.resp() as r:
             assert str(r.ask("GET", "id:orders")).startswith("NOAUTH"), "whoever comes has to log in"
+
+
+@test("SIGUSR2 and SIGHUP: the configuration is empty, as a full disk leaves it: refused, and all is as before")
+def empty_conf(case):
+    s = case.sidecar(case.pool())
+    os.truncate(s.conf, 0)
+    why = re.escape(s.conf) + ": expected options, or {} for none, found an empty file"
+    assert re.search(why, upgrade(s, "upgrade refused.*"))
+    s.popen.send_signal(signal.SIGHUP)
+    s.wait_log("reload refused, nothing changed.*" + why)
+    os.unlink(s.conf)
+    os.symlink("/dev/ptmx", s.conf)  # to read it would take for ever
+    s.popen.send_signal(signal.SIGHUP)
+    s.wait_log("reload refused, nothing changed.*expected a regular file")
+    assert s.id() > 0
 
 
 @test("SIGUSR2 takes up a changed configuration: listeners added and removed, all options")

@@ -306,6 +306,34 @@ static void test_file_errors(void **state)
     (void)unlink(name);
 }
 
+static void refuses_again(const char *file, const char *why)
+{
+    struct conf c;
+    struct err e;
+    assert_int_equal(conf_reload(&c, file, NULL, 0, NULL, NULL, &e), ERR_INVALID);
+    if (!strstr(e.text, why))
+        fail_msg("expected \"%s\", found \"%s\"", why, e.text);
+}
+
+/* Not what a start would take: a disk that was full, or somebody else, may have left it. */
+static void test_read_again(void **state)
+{
+    static const char name[] = "build/test_conf_again.yaml";
+    (void)state;
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    struct conf c = load(name, NULL, NULL, 0, NULL);
+    conf_clear(&c);
+    refuses_again(name, ": expected options, or {} for none, found an empty file");
+    refuses_again("/dev/null", "/dev/null: expected a regular file, found another kind");
+    refuses_again("/", "/: expected a regular file, found another kind");
+    (void)fputs("{}\n", f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(conf_reload(&c, name, NULL, 0, NULL, NULL, NULL), ERR_OK);
+    conf_clear(&c);
+    (void)unlink(name);
+}
+
 /* What commands that are printed say of a password: its file, a word for one, or nothing. */
 static void test_password_word(void **state)
 {
@@ -462,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_empty_files),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_read_again),
         cmocka_unit_test(test_password_word),
         cmocka_unit_test(test_spare),
         cmocka_unit_test(test_password),
