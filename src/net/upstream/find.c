@@ -9,7 +9,8 @@
  *                                      before, less than STALE_US ago; else it fails
  *
  * A name that is said not to exist any more is gone at once: its old address may be somebody
- * else's.
+ * else's. And who connects to us expects, as directly, to be where the name leads by now: a shared
+ * link that is elsewhere makes way for another.
  */
 #include "net/addr.h"
 #include "net/upstream/links.h"
@@ -50,6 +51,26 @@ static void use(struct upstream *up, const struct resolved *a)
     up->missed = 0;
 }
 
+static bool leads_to(const struct resolved *a, int fd)
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t n = sizeof peer;
+    bool unknown = getpeername(fd, (struct sockaddr *)&peer, &n) < 0; /* gone, as will be heard */
+    bool leads = unknown;
+    for (unsigned i = 0; i < a->n && !leads; i++)
+        leads = n == a->len[i] && memcmp(&peer, &a->addr[i], n) == 0;
+    return leads;
+}
+
+static void follow(struct upstream *up, const struct resolved *a)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++) {
+        struct upstream_link *l = up->shared[i];
+        if (l && l->state == LINK_OPEN && !leads_to(a, l->rd.fd))
+            link_replace(l);
+    }
+}
+
 static void found(struct ev_loop *loop, struct ev_async *w, int revents)
 {
     (void)loop;
@@ -58,10 +79,12 @@ static void found(struct ev_loop *loop, struct ev_async *w, int revents)
     struct resolved a;
     if (!resolver_take(up->resolver, &a))
         return;
-    if (a.n > 0)
+    if (a.n > 0) {
         use(up, &a);
-    else if (a.none)
+        follow(up, &a);
+    } else if (a.none) {
         up->found_us = INT64_MIN;
+    }
     struct link left;
     link_take(&left, &up->links);
     while (!link_empty(&left)) {

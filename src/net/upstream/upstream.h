@@ -33,8 +33,9 @@
  *     replies expected, by count. Beyond that, the client is not read from.
  *   - A client's own link that fails concerns that client. Only what says something about the
  *     server keeps others from trying it at once: see reach.c.
- *   - Nothing blocks, and an idle link wakes nobody. A name is looked up for each new
- *     link, by another thread; see find.c.
+ *   - Nothing blocks, and an idle link wakes nobody. A name is looked up for each new link and for
+ *     each client that comes, by another thread; a shared link that is elsewhere makes way; see
+ *     find.c.
  */
 #ifndef SIDFLAKE_NET_UPSTREAM_UPSTREAM_H
 #define SIDFLAKE_NET_UPSTREAM_UPSTREAM_H

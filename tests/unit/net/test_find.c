@@ -46,6 +46,65 @@ static void an_old_address_is_not_used_for_ever(void **state)
         (void)close(ends[i]);
 }
 
+/* As a client that connects again would directly: it may be told that its server is none any more.
+ */
+static void who_comes_is_where_the_name_leads_by_now(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", "127.0.0.2", 0);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    assert_true(nobody_comes(three)); /* it leads there, too */
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 6000000);
+    served_at(shared, c); /* who is there stays there … */
+    assert_true(nobody_comes(three));
+    say(e, "share one\n");
+    expect(shared, "one\n");
+    int next = accepted(three);
+    served_at(next, c); /* … until somebody comes */
+    say(shared, "1\r\n");
+    expect(e, "1\r\n");
+    expect_end(shared);
+    served_at(next, e);
+    int ends[] = {next, shared, c, d, e, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+static void who_shares_stays_while_nobody_is_there_yet(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = -1, next = -1;
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 3000000);
+    unsigned before = times_asked();
+    served_at(shared, d);
+    NET_AWAIT(times_asked() > before && stats()->errors > 0);
+    served_at(shared, c);
+    three = listen_at("127.0.0.3");
+    atomic_store(&ahead_us, 6000000);
+    (void)close(d);
+    served_at(shared, d = dial(&b));
+    next = accepted(three);
+    expect_end(shared);
+    served_at(next, c);
+    int ends[] = {next, shared, c, d, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* It is known where to, by an old answer, but we have no descriptor left. */
 static void a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once(void **state)
 {
@@ -202,6 +261,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(an_old_address_is_not_used_for_ever),
+        BENCH(who_comes_is_where_the_name_leads_by_now),
+        BENCH(who_shares_stays_while_nobody_is_there_yet),
         BENCH(a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once),
         BENCH(a_lookup_that_fails_many_fails_once),
         BENCH(an_address_that_says_nothing_is_not_followed_by_the_next),
