@@ -81,7 +81,6 @@ struct frame {
     bool push;         /* RESP: no reply to any request */
     char type;         /* RESP: of its first element */
     bool ack;          /* RESP: a push that acknowledges SUBSCRIBE or one of its kin … */
-    bool leaves;       /* … UNSUBSCRIBE or one of its kin */
     uint8_t channel;   /* with ack: of enum frame_channel */
     uint64_t channels; /* with ack: what it says is subscribed to now */
 

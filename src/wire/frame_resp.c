@@ -56,20 +56,19 @@ static bool is_news(struct frame *f, struct span word)
 {
     static const struct {
         const char *word;
-        bool ack, leaves;
+        bool ack;
         uint8_t channel;
     } news[] = {
-        {"message", false, false, FRAME_CHANNEL},   {"pmessage", false, false, FRAME_PATTERN},
-        {"smessage", false, false, FRAME_SHARD},    {"subscribe", true, false, FRAME_CHANNEL},
-        {"psubscribe", true, false, FRAME_PATTERN}, {"ssubscribe", true, false, FRAME_SHARD},
-        {"unsubscribe", true, true, FRAME_CHANNEL}, {"punsubscribe", true, true, FRAME_PATTERN},
-        {"sunsubscribe", true, true, FRAME_SHARD},
+        {"message", false, FRAME_CHANNEL},    {"pmessage", false, FRAME_PATTERN},
+        {"smessage", false, FRAME_SHARD},     {"subscribe", true, FRAME_CHANNEL},
+        {"psubscribe", true, FRAME_PATTERN},  {"ssubscribe", true, FRAME_SHARD},
+        {"unsubscribe", true, FRAME_CHANNEL}, {"punsubscribe", true, FRAME_PATTERN},
+        {"sunsubscribe", true, FRAME_SHARD},
     };
     for (size_t i = 0; i < sizeof news / sizeof *news; i++) {
         if (!span_eq(word, span_str(news[i].word)))
             continue;
         f->ack = news[i].ack;
-        f->leaves = news[i].leaves;
         f->channel = news[i].channel;
         return true;
     }

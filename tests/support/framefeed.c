@@ -33,8 +33,8 @@ static void end_frame(struct feed *f, const char *how)
     if (f->frame.push)
         put(f->log, SPAN(" push"));
     if (f->frame.ack)
-        buf_printf(&f->log->text, " %s %u: %llu", f->frame.leaves ? "leaves" : "ack",
-                   f->frame.channel, (unsigned long long)f->frame.channels);
+        buf_printf(&f->log->text, " ack %u: %llu", f->frame.channel,
+                   (unsigned long long)f->frame.channels);
     if (f->frame.error)
         put(f->log, SPAN(" error"));
     put(f->log, SPAN(";"));

@@ -159,7 +159,7 @@ static bool acknowledged(struct upstream_link *l, struct expect *head)
     if (!head || head->acks == 0)
         return false;
     if (head->acks == UPSTREAM_ACKS_ALL)
-        return none && l->frame.leaves;
+        return none;
     return --head->acks == 0;
 }
 
@@ -205,7 +205,7 @@ static void take_run(struct feeding *d)
     struct upstream_link *l = d->l;
     const struct expect *head = due(l);
     uint32_t n;
-    if (!head || head->flags != 0 || (l->owner && l->owner->tunnel))
+    if (!head || head->flags != 0)
         return;
     size_t used = frame_run((enum frame_kind)head->kind, d->in, head->n, &n);
     if (n == 0)
