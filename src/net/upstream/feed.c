@@ -179,7 +179,7 @@ static void finish_frame(struct feeding *d, struct relay *r)
     struct expect *head = due(l);
     bool skipped = head && (head->flags & (UPSTREAM_SKIP | UPSTREAM_FORGIVE)) == UPSTREAM_SKIP;
     l->framing = false;
-    if (skipped && f->error && !f->push && r && r->c) {
+    if (skipped && f->error && r && r->c) {
         deliver(d);
         if (l->state == LINK_OPEN)
             conn_close(r->c); /* the state that it counts on could not be had */
