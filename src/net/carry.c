@@ -24,9 +24,9 @@
 
 /* Bits of a link's. */
 #define LINK_TUNNEL 1u
-#define LINK_LOUD   2u
+#define LINK_EXTRA  2u
 #define LINK_LATE   4u
-#define LINK_FLAGS  (LINK_TUNNEL | LINK_LOUD | LINK_LATE)
+#define LINK_FLAGS  (LINK_TUNNEL | LINK_EXTRA | LINK_LATE)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */
@@ -85,7 +85,7 @@ static void pack_link(const struct conn *c, struct buf *b)
     const struct upstream_link *l = r->l;
     size_t begun = parcel_begin(b, PARCEL_LINK, l->rd.fd);
     parcel_put_bytes(b, span_str(l->up->text));
-    parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (r->loud ? LINK_LOUD : 0) |
+    parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (l->extra ? LINK_EXTRA : 0) |
                           (r->late ? LINK_LATE : 0));
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         parcel_put_u64(b, r->subs.n[i]);
@@ -278,9 +278,7 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
     if (!span_eq(addr, span_str(up->text)) || !claim_socket(r->fd, 0) || !relay_adopt(c, r->fd))
         return false;
     c->relay->tunnel = flags & LINK_TUNNEL;
-    c->relay->loud = flags & LINK_LOUD;
-    if (c->relay->loud)
-        link_set_extra(c->relay->l, true);
+    link_set_extra(c->relay->l, flags & LINK_EXTRA);
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         if (!parcel_get_u64(&body, &c->relay->subs.n[i]))
             return false;

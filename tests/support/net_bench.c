@@ -285,6 +285,7 @@ void net_bench_inherit(struct net_bench *b, struct span records, const char *add
     net_inherit(b->net, records);
     if (net_listen(b->net, where, &b->door, &b->svc, b->address, sizeof b->address, &e))
         fail_msg("%s", e.text);
+    b->halted = false;
     assert_int_equal(pthread_create(&b->thread, NULL, run, b), 0);
     b->running = true;
 }

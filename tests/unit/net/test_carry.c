@@ -113,6 +113,35 @@ static void output_not_sent_yet_goes_over(void **state)
     expect_end(slow);
 }
 
+static void do_have_little_room(struct net_bench *n, void *arg)
+{
+    const int few = 4096;
+    const struct conn *c = CONTAINER(n->net->all.next, struct conn, all);
+    (void)arg;
+    assert_int_equal(setsockopt(c->rd.fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
+}
+
+/* Of the output of one turn, that closes: what the kernel did not take is written first. */
+static void a_close_that_waits_for_its_output_goes_over(void **state)
+{
+    (void)state;
+    static char got[20001];
+    net_bench_start(&a, address);
+    int slow = dial(&a);
+    say(slow, "x\n");
+    expect(slow, "x\n");
+    net_bench_call(&a, do_have_little_room, NULL);
+    say(slow, "big 20000\nclose\n");
+    NET_AWAIT(net_bench_bytes_in(&a) == strlen("x\nbig 20000\nclose\n"));
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 0);
+    take_over(address);
+    assert_int_equal(recv(slow, got, sizeof got, MSG_WAITALL), sizeof got);
+    expect(slow, "bye\n");
+    expect_end(slow);
+    (void)close(slow);
+}
+
 static void do_have_descriptors_come(struct net_bench *n, void *arg)
 {
     (void)arg;
@@ -456,6 +485,7 @@ int main(void)
         CARRY(who_may_not_come_by_it_any_more_is_closed),
         CARRY(who_came_by_a_door_goes_on_by_it),
         CARRY(output_not_sent_yet_goes_over),
+        CARRY(a_close_that_waits_for_its_output_goes_over),
         CARRY(what_was_heard_goes_over),
         CARRY(a_connection_that_cannot_be_carried_is_told_apart),
         CARRY(where_descriptors_come_the_next_program_closes_it),

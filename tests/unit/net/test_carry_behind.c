@@ -104,6 +104,7 @@ static void take_over_behind(void)
 
 static int accepted(void)
 {
+    assert_int_equal(poll(&(struct pollfd){.fd = server, .events = POLLIN}, 1, 10000), 1);
     int fd = accept(server, NULL, NULL);
     assert_true(fd >= 0);
     return fd;
@@ -360,6 +361,38 @@ static void links_that_nobody_needs_count_as_such(void **state)
     (void)close(shared);
 }
 
+/* He who had one without need, and needs it since, is none of these. */
+static void links_that_somebody_needs_by_now_do_not(void **state)
+{
+    (void)state;
+    owned_max = 2;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int loud = dial(&a), other = dial(&a), shared = asks_for_much(loud, -1);
+    say(loud, "share two\n");
+    int own = accepted();
+    expect(own, "two\n");
+    say(own, "2\r\n");
+    expect(loud, "2\r\n");
+    say(loud, "up three\n");
+    expect(own, "three\n");
+    say(own, "3\r\n");
+    expect(loud, "3\r\n");
+    assert_int_equal(leave(), 4);
+    take_over_behind();
+    expect_end(shared);
+    int next = asks_for_much(other, -1);
+    say(other, "share four\n");
+    int its = accepted();
+    expect(its, "four\n");
+    (void)close(loud);
+    (void)close(other);
+    (void)close(own);
+    (void)close(next);
+    (void)close(its);
+    (void)close(shared);
+}
+
 static void what_goes_through_still_does(void **state)
 {
     (void)state;
@@ -513,22 +546,132 @@ static void of_too_many_those_are_carried_that_there_may_be(void **state)
 /* The last record is of a link, and ends with how many replies of which kind are expected how. */
 static void a_reply_that_cannot_be_carried_is_not_taken(void **state)
 {
-    const uint64_t line = FRAME_MC_LINE, merge = FRAME_MC_MERGE;
+    static const uint64_t all[][4] = {
+        {0, FRAME_MC_LINE, 0, 0},
+        {2, FRAME_MC_LINE, 0, 1}, /* of acknowledgements one alone is the last */
+        {1, FRAME_MC_MERGE, 0, 0},
+        {1, FRAME_RESP_MERGE, 0, 0},
+        {1, FRAME_MC_NOOP, 0, 0},
+        {1, FRAME_KINDS, 0, 0},
+        {1, FRAME_MC_LINE, UPSTREAM_FLAGS + 1, 0},
+    };
+    const uint64_t is[] = {1, FRAME_MC_LINE, 0, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        net_bench_start(&a, NULL);
+        net_bench_call(&a, do_upstream, server_address);
+        int fd = dial(&a);
+        say(fd, "up one\n");
+        int link = accepted();
+        expect(link, "one\n");
+        parcel.n = 0;
+        assert_int_equal(leave(), 3);
+        char *expected = mem + parcel.n - sizeof is;
+        assert_memory_equal(expected, is, sizeof is);
+        memcpy(expected, all[i], sizeof all[i]);
+        take_over_behind();
+        assert_int_equal(taken, 0);
+        expect_end(fd);
+        expect_end(link);
+        net_bench_stop(&b);
+        (void)close(fd);
+        (void)close(link);
+    }
+}
+
+/* On a link where another was answered before: of the session it is not known how far it is. */
+static void a_reply_that_this_program_alone_can_end_is_not_carried(void **state)
+{
+    static const enum frame_kind all[] = {FRAME_MC_MERGE, FRAME_RESP_MERGE, FRAME_MC_NOOP};
     (void)state;
     net_bench_start(&a, NULL);
     net_bench_call(&a, do_upstream, server_address);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        reply = FRAME_MC_LINE;
+        int fd = dial(&a);
+        say(fd, "up one\n");
+        int link = accepted();
+        expect(link, "one\n");
+        say(link, "1\r\n");
+        expect(fd, "1\r\n");
+        reply = all[i];
+        say(fd, "up two\n");
+        expect(link, "two\n");
+        parcel.n = 0;
+        assert_int_equal(leave_in_vain(), 1);
+        assert_int_equal(lost, 1);
+        (void)close(fd);
+        (void)close(link);
+        NET_AWAIT(net_bench_connections(&a) == 0);
+    }
+}
+
+static void do_greet(struct net_bench *n, void *arg)
+{
+    const struct upstream_greeting g = {
+        .bytes = SPAN("hello\n"), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    (void)arg;
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+/* It was asked for nothing yet: the next program opens another. */
+static void who_waits_for_a_link_to_open_goes_over_without(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    net_bench_call(&a, do_greet, NULL);
     int fd = dial(&a);
     say(fd, "up one\n");
     int link = accepted();
-    expect(link, "one\n");
-    assert_int_equal(leave(), 3);
-    char *kind = mem + parcel.n - 24; /* and behind it flags and acknowledgements */
-    assert_memory_equal(kind, &line, sizeof line);
-    memcpy(kind, &merge, sizeof merge);
+    expect(link, "hello\n");
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 0);
     take_over_behind();
-    assert_int_equal(taken, 0);
-    expect_end(fd);
-    expect_end(link);
+    assert_int_equal(taken, 1);
+    int next = accepted();
+    expect(next, "one\n");
+    say(next, "1\r\n");
+    expect(fd, "1\r\n");
+    (void)close(fd);
+    (void)close(link);
+    (void)close(next);
+}
+
+static void do_count_expecting(struct net_bench *n, void *arg)
+{
+    *(uint64_t *)arg = net_expecting(n->net);
+}
+
+static uint64_t count_expecting(void)
+{
+    uint64_t n = 99;
+    net_bench_call(&a, do_count_expecting, &n);
+    return n;
+}
+
+/* For replies on links that do not go over, an upgrade waits. */
+static void who_expects_something_on_a_shared_link_is_waited_for(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int one = dial(&a), two = dial(&a);
+    say(two, "up two\n");
+    int own = accepted();
+    expect(own, "two\n");
+    assert_int_equal(count_expecting(), 0);
+    say(one, "share one\n");
+    int link = accepted();
+    expect(link, "one\n");
+    assert_int_equal(count_expecting(), 1);
+    say(link, "1\r\n");
+    expect(one, "1\r\n");
+    assert_int_equal(count_expecting(), 0);
+    (void)close(one);
+    (void)close(two);
+    (void)close(own);
+    (void)close(link);
 }
 
 /* What is pending is answered, the rest waits; should the next program fail, it goes on. */
@@ -608,6 +751,7 @@ int main(void)
         BEHIND(what_is_subscribed_to_goes_over),
         BEHIND(a_link_that_was_not_used_since_goes_over_again),
         BEHIND(links_that_nobody_needs_count_as_such),
+        BEHIND(links_that_somebody_needs_by_now_do_not),
         BEHIND(what_goes_through_still_does),
         BEHIND(half_a_reply_is_not_carried),
         BEHIND(half_a_value_is_not_carried),
@@ -615,6 +759,9 @@ int main(void)
         BEHIND(a_link_to_another_server_is_closed_with_its_client),
         BEHIND(of_too_many_those_are_carried_that_there_may_be),
         BEHIND(a_reply_that_cannot_be_carried_is_not_taken),
+        BEHIND(a_reply_that_this_program_alone_can_end_is_not_carried),
+        BEHIND(who_waits_for_a_link_to_open_goes_over_without),
+        BEHIND(who_expects_something_on_a_shared_link_is_waited_for),
         BEHIND(at_rest_nothing_is_forwarded),
         BEHIND(what_rests_is_carried),
     };
