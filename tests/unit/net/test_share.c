@@ -112,6 +112,48 @@ static void who_comes_to_a_busy_link_is_served(void **state)
     leave(c, n);
 }
 
+/* n values of so many bytes each to one client, and then so many others who ask for much, and of
+ * whom nothing is known: four each, as long as there is room. How many of theirs are under way. */
+static size_t under_way_behind(size_t n, size_t bytes, size_t others)
+{
+    static char text[50000], got[sizeof text];
+    begin_crowd();
+    int *c = crowd(1, "fetch x\n", n), *o = calloc(others, sizeof *o);
+    assert_non_null(o);
+    assert_int_equal(nheard, n);
+    int head = snprintf(text, sizeof text, "VALUE a 0 %zu\r\n", bytes);
+    memset(text + head, 'y', bytes);
+    (void)snprintf(text + (size_t)head + bytes, 16, "\r\nEND\r\n");
+    for (size_t i = 0; i < n; i++) {
+        say(link_fd, text);
+        assert_int_equal(recv(c[0], got, strlen(text), MSG_WAITALL), strlen(text));
+    }
+    for (size_t i = 0; i < others; i++) {
+        o[i] = dial(&b);
+        say(o[i], "share h\nshare h\nshare h\nshare h\n");
+    }
+    hear();
+    for (size_t i = 0; i < others; i++)
+        (void)close(o[i]);
+    free(o);
+    size_t there = count('h', n);
+    leave(c, 1);
+    return there;
+}
+
+/* 512 KiB of replies, by their average, are much. */
+static void one_long_reply_leaves_others_their_share(void **state)
+{
+    (void)state;
+    assert_int_equal(under_way_behind(1, 40000, 64), 4 * 64);
+}
+
+static void many_long_replies_leave_others_less(void **state)
+{
+    (void)state;
+    assert_in_range(under_way_behind(4, 14000, 100), 300, 350);
+}
+
 /* On a full link those who wait go on as soon as there is room, and before who asks again. */
 static void who_waits_longest_has_the_room(void **state)
 {
@@ -440,6 +482,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(who_comes_to_a_busy_link_is_served),
+        BENCH(one_long_reply_leaves_others_their_share),
+        BENCH(many_long_replies_leave_others_less),
         BENCH(who_waits_longest_has_the_room),
         BENCH(those_who_may_go_on_have_a_round_at_a_time),
         BENCH(who_was_answered_goes_on_in_the_next_round_where_that_took_one),

@@ -3,15 +3,17 @@
 
 #define MESSAGE "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"
 
-/* up TEXT has a reply; that of skip TEXT is for nobody, and messages may come before it. */
+/* up TEXT has a reply; so has share TEXT, on a link that all share; that of skip TEXT is for
+ * nobody, and messages may come before it. */
 static struct net_step skipping(struct net_service *svc, void *session, struct span in,
                                 struct net_turn *turn, struct buf *out)
 {
     bool up = span_starts(in, SPAN("up ")), skip = span_starts(in, SPAN("skip "));
+    bool share = span_starts(in, SPAN("share "));
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
-    if (!end || (!up && !skip))
+    if (!end || (!up && !share && !skip))
         return plain(svc, session, in, turn, out);
-    if (upstream_ready(turn, UPSTREAM_OWN, 0) == UPSTREAM_BUSY)
+    if (upstream_ready(turn, share ? UPSTREAM_TEXT : UPSTREAM_OWN, 0) == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     size_t used = (size_t)(end - in.p) + 1;
     upstream_send(turn, span_of(in.p, used));
@@ -63,6 +65,26 @@ static void a_message_before_what_is_skipped_comes(void **state)
 {
     (void)state;
     ask("skip s\nup b\n", MESSAGE "+SKIPPED\r\n+B\r\n", MESSAGE "+B\r\n", false);
+}
+
+/* Whose it is nobody knows: not who asked for something else. */
+static void a_push_on_a_shared_link_is_nobodys(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.serve = skipping;
+    b.svc.frame = frame_resp;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "share a\n");
+    int link = accepted(two);
+    expect(link, "share a\n");
+    say(link, ">2\r\n$10\r\ninvalidate\r\n_\r\n+A\r\n");
+    expect_end(c);
+    expect_end(link);
+    (void)close(c);
+    (void)close(link);
+    (void)close(two);
 }
 
 /* ---- the end of a batch ---------------------------------------------------------------------- */
@@ -132,6 +154,7 @@ int main(void)
         BENCH(what_is_skipped_leaves_the_replies_around_it_whole),
         BENCH(an_error_in_the_place_of_what_is_skipped_is_the_last_reply),
         BENCH(a_message_before_what_is_skipped_comes),
+        BENCH(a_push_on_a_shared_link_is_nobodys),
         BENCH(our_own_end_of_a_batch_is_not_the_clients),
     };
     return cmocka_run_group_tests_name("net/skip", tests, NULL, NULL);
