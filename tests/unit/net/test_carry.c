@@ -364,6 +364,27 @@ static void a_listener_that_nobody_wants_is_closed_with_its_file(void **state)
     assert_false(is_there());
 }
 
+/* By its address, not by its service alone. */
+static void a_listener_is_taken_for_no_other(void **state)
+{
+    (void)state;
+    struct stat st;
+    char other[112], where[128];
+    (void)snprintf(other, sizeof other, "%s/t", dir);
+    (void)snprintf(where, sizeof where, "unix://%s", other);
+    net_bench_start(&a, address);
+    assert_int_equal(leave(), 1);
+    take_over(where);
+    assert_false(is_there());
+    assert_int_equal(lstat(other, &st), 0);
+    int fd = dial(&b);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    (void)close(fd);
+    net_bench_stop(&b);
+    (void)unlink(other);
+}
+
 /* Somebody has removed the file: nobody could connect any more. */
 static void a_listener_whose_file_is_gone_is_made_anew(void **state)
 {
@@ -430,11 +451,12 @@ static void output_of_any_size_is_taken_over(void **state)
     static char got[3 * NET_OUT_MAX];
     size_t n = 0;
     int slow = leave_one(sizeof got, 0), held = leave_one(NET_OUT_MAX + 1, NET_OUT_MAX + 1);
+    int more = leave_one(5, 6); /* than there is */
     assert_false(parcel.failed);
     net_bench_inherit(&b, buf_span(&parcel), address);
     net_bench_call(&b, do_adopt, NULL);
     assert_int_equal(taken, 1);
-    assert_int_equal(not_taken, 1);
+    assert_int_equal(not_taken, 2);
     while (n < sizeof got) {
         ssize_t r = read(slow, got + n, sizeof got - n);
         assert_true(r > 0);
@@ -444,8 +466,10 @@ static void output_of_any_size_is_taken_over(void **state)
         assert_int_equal(got[i], 'y');
     expect(slow, "next\n");
     expect_end(held); /* no turn could have left that */
+    expect_end(more);
     (void)close(slow);
     (void)close(held);
+    (void)close(more);
 }
 
 /* Descriptors that were not left to this process: its own, closed ones, and of another kind. */
@@ -495,6 +519,7 @@ int main(void)
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
         CARRY(an_inherited_listener_has_room_for_a_crowd),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),
+        CARRY(a_listener_is_taken_for_no_other),
         CARRY(a_listener_whose_file_is_gone_is_made_anew),
         CARRY(a_rehearsal_listens_only_where_nobody_does),
         CARRY(output_of_any_size_is_taken_over),

@@ -1,5 +1,6 @@
 /* What is said of a server: only what is true. */
 #include "net/upstream/links.h"
+#include "support/capture.h"
 #include "unit/net/upstream_rig.h"
 
 /* Servers close what is idle. Another one is opened, as one that is gone would not let it. */
@@ -312,6 +313,48 @@ static void a_link_whose_successor_is_not_there_yet_is_lost(void **state)
     (void)close(two);
 }
 
+static void do_log_in(struct net_bench *n, void *arg)
+{
+    const struct upstream_greeting g = {
+        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+/* Who asks has the login tried, at once. */
+static void login_is_refused(int server, int client, const char *login)
+{
+    say(client, "share x\n");
+    int link = accepted(server);
+    expect(link, login);
+    say(link, "GO AWAY\r\n");
+    expect(client, "down\n");
+    (void)close(link);
+}
+
+/* Whoever has corrected a password wants to know whether it is the right one, by now. */
+static void what_comes_of_another_password_is_tried_and_told_at_once(void **state)
+{
+    (void)state;
+    char one[] = "hello one\n", two[] = "hello two\n";
+    unsigned told = 0;
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    net_bench_call(&b, do_log_in, one);
+    int c = dial(&b);
+    capture_begin();
+    for (int ms = 60; ms < 500; ms *= 2) {
+        login_is_refused(server, c, one);
+        pass(ms < 300 ? ms : 0); /* it is held back for as long */
+    }
+    net_bench_call(&b, do_log_in, two);
+    login_is_refused(server, c, two);
+    for (const char *at = capture_end(); (at = strstr(at, "upstream lost")); at++)
+        told++;
+    assert_int_equal(told, 2);
+    (void)close(c);
+    (void)close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +370,7 @@ int main(void)
         BENCH(each_shared_link_is_asked),
         BENCH(a_shared_link_that_is_asked_has_all_of_the_time),
         BENCH(a_shared_link_on_which_something_is_due_is_not_asked),
+        BENCH(what_comes_of_another_password_is_tried_and_told_at_once),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);
 }
