@@ -32,7 +32,7 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
     if (!there)
         return true;
     if (!parcel_get_u64(in, &s.args_left) || !parcel_get_u64(in, &s.bytes_left) ||
-        !parcel_get_bytes(in, &header) || header.n > sizeof s.header)
+        !parcel_get_bytes(in, &header) || header.n >= sizeof s.header) /* it has not ended */
         return false;
     memcpy(s.header, header.p, header.n);
     s.header_n = (uint8_t)header.n;

@@ -80,6 +80,7 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     const struct rds_there *t = rig_session(r)->there;
     assert_true(t && rig_session(r)->passes);
     assert_true(t->multi && t->watching && t->lapsed && t->news);
+    assert_false(rig_session(r)->watches); /* which is of who has no server behind */
     assert_false(t->ids || t->tunnel || t->merge);
     assert_int_equal(t->mute, RDS_MUTE);
     assert_int_equal(t->asked, 3);
@@ -377,6 +378,192 @@ static void subscriptions_that_are_not_whole_are_refused(void **state)
     assert_true(r->svc->unpack(r->svc, r->session, whole));
 }
 
+/* ---- parcels that nobody writes, and of programs before ----------------------------------------
+ */
+
+/* Words of a parcel, from its end. */
+enum tail {
+    OWED = 1,
+    STEP,
+    TO,
+    FROM,
+    RANGES,
+    ARGC,
+    BEHIND,
+    MUTE,
+    BITS,
+    PASSES,
+    HEADER_N,
+    BYTES_LEFT,
+    ARGS_LEFT,
+    SWALLOWS,
+};
+
+static void put_word(struct span parcel, unsigned from_end, uint64_t v)
+{
+    memcpy(packed_mem + parcel.n - from_end * sizeof v, &v, sizeof v);
+}
+
+static bool is_taken(struct rig *r, struct span parcel)
+{
+    rig_disconnect(r);
+    rig_connect(r);
+    return r->svc->unpack(r->svc, r->session, parcel);
+}
+
+/* Of who has a server behind, and a request with one range of keys on its way there. */
+static struct span pack_streaming(struct rig *r, uint8_t header_n)
+{
+    const struct rds_rest rest = {.swallow = {.args_left = 7, .header_n = header_n, .header = "$"},
+                                  .passed_on = true,
+                                  .owed = true,
+                                  .argc = 2000,
+                                  .ranges = 1,
+                                  .key = {{1, 1, 1}}};
+    r->svc->upstream = (struct upstream *)(void *)r; /* that it is there is all that is asked */
+    rig_disconnect(r);
+    rig_connect(r);
+    rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+    rig_session(r)->rest = calloc(1, sizeof rest);
+    assert_true(rig_session(r)->there && rig_session(r)->rest);
+    *rig_session(r)->rest = rest;
+    return pack(r);
+}
+
+/* What would be read or written where nothing is, divided by 0, or have a key pass that is an ID.
+ */
+static void numbers_that_cannot_be_are_refused(void **state)
+{
+    static const struct {
+        enum tail which;
+        uint64_t v;
+    } all[] = {
+        {OWED, 2},
+        {STEP, 0},
+        {STEP, 1ULL << 32},
+        {TO, 1ULL << 32},
+        {FROM, 1ULL << 32},
+        {RANGES, RESP_RANGES + 1},
+        {ARGC, 6}, /* of which 7 are to come */
+        {ARGC, 1ULL << 31},
+        {MUTE, RDS_MUTE_NEXT + 1},
+        {BITS, 1 << 11},
+        {BITS, 1 << 6 | 1 << 7},
+        {BITS, 1 << 6 | 1 << 9}, /* RESP1 is asked for, and is to be told */
+        {PASSES, 2},
+        {SWALLOWS, 2},
+    };
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct span whole = pack_streaming(r, 0);
+        put_word(whole, all[i].which, all[i].v);
+        if (is_taken(r, whole))
+            fail_msg("number %zu", i);
+    }
+    assert_true(is_taken(r, pack_streaming(r, 0)));
+    struct span whole = pack_streaming(r, 0);
+    put_word(whole, ARGC, 7); /* its first word has not come whole */
+    assert_true(is_taken(r, whole));
+    r->svc->upstream = NULL;
+}
+
+/* One more byte of it has a place. */
+static void a_length_line_that_fills_its_place_is_refused(void **state)
+{
+    static const struct resp_swallow s;
+    struct rig *r = *state;
+    assert_true(is_taken(r, pack_streaming(r, sizeof s.header - 1)));
+    assert_false(is_taken(r, pack_streaming(r, sizeof s.header)));
+    r->svc->upstream = NULL;
+}
+
+static void what_follows_of_no_request_is_refused(void **state)
+{
+    struct rig *r = *state;
+    r->svc->upstream = (struct upstream *)(void *)r;
+    rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+    assert_non_null(rig_session(r)->there);
+    struct span whole = pack(r);
+    put_word(whole, 5, 2); /* 0: there is none, 1: there is */
+    assert_false(is_taken(r, whole));
+    put_word(whole, 5, 0);
+    assert_true(is_taken(r, whole));
+    put_word(whole, 3, 1 << 6);
+    assert_false(is_taken(r, whole));
+    r->svc->upstream = NULL;
+}
+
+/* Behind version, CLIENT ID, time, elements done and protocol. */
+static void a_name_or_database_that_cannot_be_is_refused(void **state)
+{
+    struct rig *r = *state;
+    uint64_t n = RDS_NAME_MAX + 1, db = RDS_DBS;
+    char *at = packed_mem + 5 * sizeof n;
+    rig_check(r, "SELECT 15", "+OK\r\n");
+    rds_set_name(rig_session(r), span_of("0123456789abcdef0123456789abcdef"
+                                         "0123456789abcdef0123456789abcdef",
+                                         RDS_NAME_MAX));
+    carry(r);
+    assert_int_equal(rig_session(r)->name_n, RDS_NAME_MAX);
+    struct span whole = pack(r);
+    memcpy(at, &db, sizeof db);
+    assert_false(is_taken(r, whole));
+    memcpy(at, &(uint64_t){15}, sizeof db);
+    assert_true(is_taken(r, whole));
+    memcpy(at + sizeof db, &n, sizeof n);
+    at += 2 * sizeof n + RDS_NAME_MAX;
+    memmove(at + 1, at, whole.n - (size_t)(at - packed_mem));
+    assert_false(is_taken(r, span_of(packed_mem, whole.n + 1)));
+}
+
+/* They wrote neither whether there is a server behind, nor whether a reply is owed. */
+static void programs_before_said_less(void **state)
+{
+    struct rig *r = *state;
+    struct span whole = pack_streaming(r, 0);
+    put_word(whole, BEHIND, 0);
+    assert_true(is_taken(r, span_of(whole.p, whole.n - sizeof(uint64_t))));
+    assert_true(rig_session(r)->rest && rig_session(r)->rest->owed);
+    for (unsigned mute = RDS_LOUD; mute <= RDS_MUTE; mute += RDS_MUTE - RDS_LOUD) {
+        rig_disconnect(r);
+        rig_connect(r);
+        rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+        assert_non_null(rig_session(r)->there);
+        rig_session(r)->there->multi = mute == RDS_LOUD;
+        rig_session(r)->there->mute = (uint8_t)mute;
+        whole = pack(r);
+        memset(packed_mem + whole.n - sizeof(uint64_t), 0, sizeof(uint64_t));
+        assert_true(is_taken(r, whole));
+        assert_int_equal(rig_session(r)->there->multi, mute == RDS_LOUD);
+    }
+    r->svc->upstream = NULL;
+}
+
+/* Where the server behind is gone, nobody is left who skips replies; of what was forwarded nothing
+ * is. And who has said nothing there takes no memory for it. */
+static void what_is_only_there_is_not_had_without(void **state)
+{
+    struct rig *r = *state;
+    r->svc->upstream = (struct upstream *)(void *)r;
+    rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+    assert_non_null(rig_session(r)->there);
+    carry(r);
+    assert_null(rig_session(r)->there);
+    assert_false(rig_session(r)->passes || rig_session(r)->watches);
+    rig_session(r)->passes = true;
+    struct span whole = pack(r);
+    r->svc->upstream = NULL;
+    assert_true(is_taken(r, whole));
+    assert_false(rig_session(r)->passes || rig_session(r)->watches || rig_session(r)->there);
+    rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+    assert_non_null(rig_session(r)->there);
+    rig_session(r)->there->mute = RDS_MUTE;
+    r->svc->upstream = (struct upstream *)(void *)r;
+    whole = pack(r);
+    r->svc->upstream = NULL;
+    assert_false(is_taken(r, whole));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +583,12 @@ int main(void)
         RIG_TEST(requests_of_no_transaction_are_refused),
         RIG_TEST(subscriptions_that_are_not_whole_are_refused),
         RIG_TEST(what_is_not_understood_is_refused),
+        RIG_TEST(numbers_that_cannot_be_are_refused),
+        RIG_TEST(a_length_line_that_fills_its_place_is_refused),
+        RIG_TEST(what_follows_of_no_request_is_refused),
+        RIG_TEST(a_name_or_database_that_cannot_be_is_refused),
+        RIG_TEST(programs_before_said_less),
+        RIG_TEST(what_is_only_there_is_not_had_without),
     };
     return cmocka_run_group_tests_name("serve/redis_carry", tests, NULL, NULL);
 }
