@@ -123,6 +123,6 @@ enum rds_rights rds_rights(struct rds_call *c, bool known)
         return refuse(c, false);
     if (!may)
         return refuse(c, true);
-    bool alone = here(c) == HERE_ALONE || (what == RIGHTS_HERE && u->upstream == USER_NONE);
+    bool alone = here(c) == HERE_ALONE || u->upstream == USER_NONE;
     return alone ? RDS_RIGHTS_HERE : RDS_RIGHTS_PASS;
 }

@@ -64,15 +64,16 @@ static int end(void **state)
     return 0;
 }
 
+static char said[1024]; /* to the request */
+
 /* Of an inline request, as the service asks it. cut: its last arg has not come whole. */
 static enum rds_rights redis_of(struct rig *r, const char *line, bool cut)
 {
     static struct resp_req req;
     struct span in = span_str(line);
     size_t used;
-    char mem[1024];
     struct buf out;
-    buf_init(&out, mem, sizeof mem);
+    buf_init(&out, said, sizeof said);
     assert_int_equal(resp_parse(in, &req, &used), WIRE_REQ);
     req.truncated = cut;
     struct rds_call c = {.svc = (struct rds_service *)(void *)r->svc,
@@ -84,7 +85,9 @@ static enum rds_rights redis_of(struct rig *r, const char *line, bool cut)
     c.ses->there = &there;
     c.ses->dirty = false;
     bool known = rds_find(&c);
-    return rds_rights(&c, known);
+    enum rds_rights is = rds_rights(&c, known);
+    said[out.n] = '\0';
+    return is;
 }
 
 static enum rds_rights redis(struct rig *r, const char *line)
@@ -125,6 +128,9 @@ static void a_key_that_is_cut_is_none_that_is_allowed(void **state)
     assert_int_equal(redis_of(*state, "SET page:1\r\n", true), RDS_RIGHTS_HERE);
     assert_int_equal(redis_of(*state, "MGET page:1 page:2\r\n", false), RDS_RIGHTS_PASS);
     assert_int_equal(redis_of(*state, "MGET page:1 page:2\r\n", true), RDS_RIGHTS_REFUSED);
+    assert_int_equal(redis(*state, "ZUNION 1 page:1 AGGREGATE SUM\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis_of(*state, "ZUNION 1 page:1 AGGREGATE SUM\r\n", true),
+                     RDS_RIGHTS_REFUSED);
 }
 
 /* Redis has an error for each; who takes one for a number would find other keys. */
@@ -205,11 +211,15 @@ static void of_client_what_is_about_oneself(void **state)
 static void what_we_tell_is_not_asked_of_the_server(void **state)
 {
     static const char *const told[] = {"INFO\r\n", "COMMAND\r\n", "TIME\r\n"};
+    struct rds_session *ses = rig_session(*state);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         assert_int_equal(redis(*state, told[i]), RDS_RIGHTS_HERE);
         there.multi = true;
         assert_int_equal(redis(*state, told[i]), RDS_RIGHTS_REFUSED);
         there.multi = false;
+        ses->multi = true; /* it would go there with the first that belongs there */
+        assert_int_equal(redis(*state, told[i]), RDS_RIGHTS_REFUSED);
+        ses->multi = false;
     }
 }
 
@@ -284,6 +294,39 @@ static void who_has_nothing_there_says_nothing_there(void **state)
     assert_int_equal(memcached(r, SPAN("mn\r\n")), MCD_RIGHTS_HERE);
     assert_int_equal(memcached(r, SPAN("mg page:1 v\r\n")), MCD_RIGHTS_REFUSED);
     assert_int_equal(redis(r, "PING\r\n"), RDS_RIGHTS_HERE);
+    assert_int_equal(redis(r, "GET id:a\r\n"), RDS_RIGHTS_PASS);
+    rig_session(r)->multi = true; /* whose transaction goes nowhere */
+    assert_int_equal(redis(r, "INFO\r\n"), RDS_RIGHTS_HERE);
+    rig_session(r)->multi = false;
+}
+
+/* Wherever a key stands, it is one that may be read. */
+static void who_reads_all_keys_reads_those_that_are_hidden(void **state)
+{
+    static const char *const reads[] = {"SORT_RO x BY w_* GET o_*\r\n",
+                                        "XREAD COUNT 1 STREAMS x 0\r\n", "ZUNION 1 x\r\n"};
+    struct rig *r = *state;
+    assert_int_equal(redis(r, "XREAD COUNT 1 STREAMS page:1 0\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(r, "XREAD COUNT 1 STREAMS page:1 x 0 0\r\n"), RDS_RIGHTS_REFUSED);
+    become(r, "eve:" LOGIN_HASH ":upstream=read\n");
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
+        assert_int_equal(redis(r, reads[i]), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(r, "SORT x STORE y\r\n"), RDS_RIGHTS_REFUSED);
+}
+
+/* In Redis's words. */
+static void what_is_refused_says_why(void **state)
+{
+    struct rig *r = *state;
+    assert_int_equal(redis(r, "GET other\r\n"), RDS_RIGHTS_REFUSED);
+    assert_string_equal(said, "-NOPERM this user has no permissions to access one of the keys used "
+                              "as arguments\r\n");
+    assert_int_equal(redis(r, "FLUSHALL\r\n"), RDS_RIGHTS_REFUSED);
+    assert_string_equal(said,
+                        "-NOPERM this user has no permissions to run the 'flushall' command\r\n");
+    assert_int_equal(redis(r, "CLIENT LIST\r\n"), RDS_RIGHTS_REFUSED);
+    assert_string_equal(
+        said, "-NOPERM this user has no permissions to run the 'client|list' command\r\n");
 }
 
 /* It is the key that stands there, and not how it is written. */
@@ -336,6 +379,8 @@ int main(void)
         EVE(administration_is_not_of_a_key),
         EVE(to_watch_is_to_read),
         EVE(who_has_nothing_there_says_nothing_there),
+        EVE(who_reads_all_keys_reads_those_that_are_hidden),
+        EVE(what_is_refused_says_why),
         EVE(keys_in_base64),
         EVE(keys_of_binary_requests),
         EVE(mn_goes_there_as_it_is_alone),
