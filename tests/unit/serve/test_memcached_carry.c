@@ -136,6 +136,114 @@ static void who_wants_no_reply_has_none(void **state)
     expect("cde\r\nmn\r\n", "MN\r\n");
 }
 
+/* Who wants one has it, when all of the block has come. */
+static void who_waits_for_an_answer_has_it(void **state)
+{
+    (void)state;
+    char want[256];
+    feed("add k 0 0 5\r\nabcde\r\n", 20);
+    assert_true(out.n > 0 && out.n < sizeof want);
+    memcpy(want, output, out.n);
+    want[out.n] = '\0';
+    forget_output();
+    feed("add k 0 0 5\r\nab", 15);
+    carry(false);
+    carry(true);
+    expect("cde\r\n", want);
+    assert_int_equal(state_of_session(), MCD_THROUGH);
+}
+
+/* Words of a parcel, from its start. */
+enum head {
+    VERSION,
+    DONE,
+    STATE,
+    BAD = 4,
+    NOREPLY,
+    PASSING,
+    VERB,
+    RESULT,
+    OPCODE,
+    ERROR,
+    OPAQUE_N,
+    OPAQUE,
+};
+
+static bool is_taken(struct span parcel)
+{
+    svc->close(svc, session);
+    become(MCD_NEW);
+    return svc->unpack(svc, session, parcel);
+}
+
+/* What would be counted where nothing is, or is in the middle of what is not carried. */
+static void numbers_that_cannot_be_are_refused(void **state)
+{
+    static const struct {
+        enum head which;
+        uint64_t v;
+        bool ok;
+    } all[] = {
+        {VERSION, 0, false},
+        {VERSION, 1, true},
+        {VERSION, 2, true},
+        {VERSION, 3, false},
+        {DONE, NET_IN_MAX, true},
+        {DONE, NET_IN_MAX + 1, false},
+        {STATE, MCD_STREAM, false},
+        {STATE, MCD_LONG, false},
+        {STATE, MCD_DISCARD, false},
+        {STATE, UINT8_MAX + 1, false},
+        {BAD, 2, false},
+        {NOREPLY, 2, false},
+        {PASSING, 2, false},
+        {VERB, MC_VERB_COUNT - 1, true},
+        {VERB, MC_VERB_COUNT, false},
+        {RESULT, SERVE_RESULTS - 1, true},
+        {RESULT, SERVE_RESULTS, false},
+        {OPCODE, UINT8_MAX + 1, false},
+        {ERROR, UINT8_MAX + 1, false},
+    };
+    static char mem[8192];
+    struct buf b;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        become(MCD_TEXT);
+        buf_init(&b, mem, sizeof mem);
+        assert_true(svc->pack(svc, session, &b));
+        memcpy(mem + all[i].which * sizeof all[i].v, &all[i].v, sizeof all[i].v);
+        if (is_taken(buf_span(&b)) != all[i].ok)
+            fail_msg("number %zu", i);
+    }
+}
+
+/* An opaque of another size, and an answer that is longer than any. */
+static void bytes_that_cannot_be_are_refused(void **state)
+{
+    static char mem[8192], answer[2049];
+    struct mcd_session *s = session;
+    uint64_t n = sizeof s->opaque + 1;
+    char *at = mem + OPAQUE_N * sizeof n;
+    struct buf b;
+    (void)state;
+    buf_init(&b, mem, sizeof mem);
+    assert_true(svc->pack(svc, session, &b));
+    memcpy(at, &n, sizeof n);
+    at = mem + OPAQUE * sizeof n;
+    memmove(at + 1, at, b.n - (size_t)(at - mem));
+    assert_false(is_taken(span_of(mem, b.n + 1)));
+    for (size_t more = 0; more < 2; more++) {
+        become(MCD_SWALLOW);
+        s = session;
+        s->answer = span_of(answer, sizeof answer - 1 + more);
+        buf_init(&b, mem, sizeof mem);
+        assert_true(svc->pack(svc, session, &b));
+        assert_true(is_taken(buf_span(&b)) == !more);
+    }
+    svc->close(svc, session);
+    become(MCD_NEW);
+}
+
 static void what_is_being_forwarded_does_not(void **state)
 {
     (void)state;
@@ -158,6 +266,9 @@ int main(void)
         MC(a_place_behind_the_request_is_its_end),
         MC(a_binary_value_that_is_passed_over_goes_over),
         MC(who_wants_no_reply_has_none),
+        MC(who_waits_for_an_answer_has_it),
+        MC(numbers_that_cannot_be_are_refused),
+        MC(bytes_that_cannot_be_are_refused),
         MC(what_is_being_forwarded_does_not),
     };
     return cmocka_run_group_tests_name("serve/memcached_carry", tests, NULL, NULL);

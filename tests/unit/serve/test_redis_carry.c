@@ -378,6 +378,35 @@ static void subscriptions_that_are_not_whole_are_refused(void **state)
     assert_true(r->svc->unpack(r->svc, r->session, whole));
 }
 
+/* A channel may have no name, or fill all the place that there is for names. */
+static void subscriptions_of_any_length_go_over(void **state)
+{
+    static char line[5 << 10];
+    const uint64_t most = 4096;
+    struct rig *r = *state;
+    assert_int_equal(rig_send(r, SPAN("*2\r\n$9\r\nSUBSCRIBE\r\n$0\r\n\r\n")), NET_MORE);
+    rig_expect(r, "*3\r\n$9\r\nsubscribe\r\n$0\r\n\r\n:1\r\n");
+    carry(r);
+    assert_int_equal(rds_subs_count(r->session, RDS_CHANNEL), 1);
+    rig_check(r, "RESET", "+RESET\r\n");
+    (void)snprintf(line, sizeof line, "SUBSCRIBE %0*d", (int)most - 3, 0);
+    rig_begins(r, line, "*3\r\n");
+    carry(r);
+    assert_int_equal(rds_subs_count(r->session, RDS_CHANNEL), 1);
+    /* | bytes of all names | kind | length: 2 bytes | name |; of one byte more */
+    struct span whole = pack(r);
+    char *at = memmem(packed_mem, whole.n, &most, sizeof most);
+    assert_non_null(at);
+    memcpy(at, &(uint64_t){most + 1}, sizeof most);
+    at += sizeof most;
+    at[2]++;
+    at += 3;
+    memmove(at + 1, at, whole.n - (size_t)(at - packed_mem));
+    rig_disconnect(r);
+    rig_connect(r);
+    assert_false(r->svc->unpack(r->svc, r->session, span_of(packed_mem, whole.n + 1)));
+}
+
 /* ---- parcels that nobody writes, and of programs before ----------------------------------------
  */
 
@@ -583,6 +612,7 @@ int main(void)
         RIG_TEST(requests_of_no_transaction_are_refused),
         RIG_TEST(subscriptions_that_are_not_whole_are_refused),
         RIG_TEST(what_is_not_understood_is_refused),
+        RIG_TEST(subscriptions_of_any_length_go_over),
         RIG_TEST(numbers_that_cannot_be_are_refused),
         RIG_TEST(a_length_line_that_fills_its_place_is_refused),
         RIG_TEST(what_follows_of_no_request_is_refused),
