@@ -481,6 +481,28 @@ static void the_replies_before_a_long_one_come_first(void **state)
     heard_of("CLIENT REPLY OFF\r\n", NULL, "");
 }
 
+/* Where no reply is told from what else comes, so that none is waited for. */
+static void behind_monitor_a_long_one_ends_with_an_error(void **state)
+{
+    static const char *const said[] = {"MONITOR\r\n", "CLIENT REPLY OFF\r\nMONITOR\r\n"};
+    (void)state;
+    start(rig->svc);
+    for (int mute = 0; mute < 2; mute++) {
+        struct buf req;
+        int client = dial(&b), link = link_of(client);
+        say(client, said[mute]);
+        expect(link, said[mute]);
+        if (!mute)
+            ask(client, link, "", "+OK\r\n");
+        say_span(client, larger(&req, "id:a"));
+        take(link, 150000);
+        expect_last(client, mute ? ""
+                                 : "-ERR an ID key cannot be used in a request of more than 64 "
+                                   "KiB\r\n");
+        (void)close(link);
+    }
+}
+
 /* What is refused after one that was passed on is dropped here. */
 static void a_long_one_that_is_refused_stays_here(void **state)
 {
@@ -593,6 +615,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_mute_and_subscribed_is_known_before_he_is_loud,
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
+        cmocka_unit_test_setup_teardown(behind_monitor_a_long_one_ends_with_an_error, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
         cmocka_unit_test_setup_teardown(what_breaks_the_protocol_is_told_behind_what_is_due, begin,
                                         end),
