@@ -52,12 +52,12 @@ static struct span judge(const struct memcached *m, const struct mcd_session *s,
 }
 
 /* Up to the end of the line, or of the last key that is there whole; 0: more has to come. */
-static size_t whole_keys(const struct mcd_session *s, struct span in, const char *end)
+static size_t whole_keys(struct span in, const char *end)
 {
     const char *space = memrchr(in.p, ' ', in.n);
     if (end)
         return (size_t)(end - in.p);
-    if (s->answer.n > 0 || (!space && in.n > MC_KEY_MAX)) /* passed over, or no key */
+    if (!space && in.n > MC_KEY_MAX + 1) /* no key, nor one and the CR of the line's end */
         return in.n;
     return space ? (size_t)(space - in.p) + 1 : 0;
 }
@@ -85,7 +85,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
                                struct net_turn *turn, struct buf *out)
 {
     const char *end = in.n > 0 ? memchr(in.p, '\n', in.n) : NULL;
-    size_t n = in.n > 0 ? whole_keys(s, in, end) : 0;
+    size_t n = in.n > 0 ? whole_keys(in, end) : 0;
     struct span keys = span_of(in.p, n);
     if (n == 0 && !end)
         return (struct net_step){.verdict = NET_MORE, .begun = true};
@@ -100,7 +100,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
     }
     if (n == 0)
         return finish(m, s, turn, out);
-    if (end && keys.p[n - 1] == '\r')
+    if (keys.p[n - 1] == '\r')
         keys.n--;
     uint32_t words = 0;
     if (s->answer.n == 0)

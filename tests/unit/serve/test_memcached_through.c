@@ -1,5 +1,6 @@
 /* What the server behind memcached's clients is told of binary requests, and on which link; the
  * test plays it. */
+#include "serve/memcached/memcached.h"
 #include "unit/serve/there_rig.h"
 
 #define NOOP "\x80\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -351,6 +352,43 @@ static void what_is_no_key_of_a_long_line_is_passed_over(void **state)
     (void)close(link);
 }
 
+/* However it ends: a CR that comes without its LF is no part of a key that is as long as it may
+ * be. */
+static void the_last_key_of_a_long_line_is_whole(void **state)
+{
+    enum {
+        FILLER = 2 * NET_IN_MAX / 3 * 3
+    };
+    static const char *const ends[][2] = {{"\r\n", ""}, {"\n", ""}, {"\r", "\n"}};
+    static char line[FILLER + 8], got[FILLER + 8];
+    static char key[MC_KEY_MAX + 1];
+    (void)state;
+    memcpy(line, "get", 3);
+    for (size_t at = 3; at < FILLER; at += 3)
+        memcpy(line + at, " kk", 3);
+    memcpy(line + FILLER, " ", 1);
+    memset(key, 'x', MC_KEY_MAX);
+    start(protocol_memcached.make(&rig->serve));
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int client = dial(&b);
+        say_span(client, span_of(line, FILLER + 1));
+        int link = accepted();
+        assert_int_equal(recv(link, got, FILLER + 1, MSG_WAITALL), FILLER + 1);
+        assert_memory_equal(got, line, FILLER + 1);
+        say_span(client, span_of(key, MC_KEY_MAX));
+        say(client, ends[i][0]);
+        if (*ends[i][1])
+            expect_silence(link, 50);
+        say(client, ends[i][1]);
+        expect(link, key);
+        expect(link, "\r\n");
+        say(link, "END\r\n");
+        expect(client, "END\r\n");
+        (void)close(client);
+        (void)close(link);
+    }
+}
+
 /* Else it keeps them back for as long as the client takes to send the rest. */
 static void replies_come_before_memcached_waits_for_a_block(void **state)
 {
@@ -388,6 +426,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_stand_before_the_other_key, begin,
                                         end),
         cmocka_unit_test_setup_teardown(what_is_no_key_of_a_long_line_is_passed_over, begin, end),
+        cmocka_unit_test_setup_teardown(the_last_key_of_a_long_line_is_whole, begin, end),
         cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
                                         end),
         cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),

@@ -23,6 +23,23 @@ static void questions(void **state)
     assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
+/* As hits and misses are, of whatever is asked. */
+static void questions_are_counted_by_what_is_found(void **state)
+{
+    static const char *const asked[] = {"exists", "type", "ttl"};
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        char words[32];
+        (void)snprintf(words, sizeof words, "%s id:a", asked[i]);
+        assert_int_equal(rig_ask(r, words), NET_MORE);
+        (void)snprintf(words, sizeof words, "%s x", asked[i]);
+        for (int n = 0; n < 2; n++)
+            assert_int_equal(rig_ask(r, words), NET_MORE);
+        assert_int_equal(rig_counted(r, asked[i], SERVE_OK), 1);
+        assert_int_equal(rig_counted(r, asked[i], SERVE_MISS), 2);
+    }
+}
+
 static void any_name(void **state)
 {
     struct rig *r = *state;
@@ -81,6 +98,7 @@ static void scan_errors(void **state)
     rig_check(r, "SCAN 0 COUNT x", "-ERR value is not an integer or out of range\r\n");
     rig_check(r, "SCAN 0 MATCH", "-ERR syntax error\r\n");
     rig_check(r, "SCAN 0 FOO 1", "-ERR syntax error\r\n");
+    rig_check(r, "SCAN 0 FOO x", "-ERR syntax error\r\n");
     char words[200] = "KEYS ";
     memset(words + 5, '*', 129);
     rig_check(r, words, "-ERR the pattern is too long: expected at most 128 bytes, found 129\r\n");
@@ -288,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(questions),
+        RIG_TEST(questions_are_counted_by_what_is_found),
         RIG_TEST(any_name),
         RIG_NAMES_TEST(configured_names),
         RIG_TEST(scan_errors),

@@ -180,12 +180,13 @@ static void say_long(int client, size_t n, const char *end)
     say(client, end);
 }
 
-/* The line that comes there, whose values are sent. */
-static void answer_line(int link)
+/* The line that comes there, whose values are sent; before that nobody has an answer. */
+static void answer_line(int client, int link)
 {
     char last = 0;
     while (last != '\n')
         assert_int_equal(recv(link, &last, 1, 0), 1);
+    expect_silence(client, 20);
     say(link, "VALUE page:1 0 1\r\nx\r\nEND\r\n");
 }
 
@@ -195,11 +196,12 @@ static void a_long_get_is_told_that_alone(const char *rights, const char *last, 
     int client = dial(&b);
     say_long(client, 3 * NET_IN_MAX / 2, last);
     int link = accepted();
-    answer_line(link);
+    answer_line(client, link);
     expect(client, why);
     say(client, "get page:1\r\n");
-    answer_line(link);
+    answer_line(client, link);
     expect(client, "VALUE page:1 0 1\r\nx\r\nEND\r\n");
+    expect_silence(client, 20);
     (void)close(client);
     (void)close(link);
 }
