@@ -45,9 +45,12 @@ static void within_multi_monitor_is_a_request_like_others(void **state)
     expect(link, "*1\r\n$5\r\nMULTI\r\nMONITOR\r\n");
     say(link, "+OK\r\n+QUEUED\r\n");
     expect(client, "+QUEUED\r\n");
-    say(client, "INCR id:a\r\n");
-    expect(client, "-ERR an ID key cannot be used in a transaction that was begun with other "
-                   "commands\r\n");
+    for (int mixed = 0; mixed < 2; mixed++) {
+        say(client, mixed ? "MGET k id:a\r\n" : "INCR id:a\r\n");
+        expect(client, "-ERR an ID key cannot be used in a transaction that was begun with other "
+                       "commands\r\n");
+    }
+    expect_silence(link, 20);
     (void)close(client);
     (void)close(link);
 }
@@ -75,11 +78,13 @@ static void while_subscribed_there_are_none(void **state)
             say(link, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
             expect(client, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
         } else {
-            say(client, "INCR id:a\r\nGET k\r\n");
+            say(client, "INCR id:a\r\nMGET k id:a\r\nGET k\r\n");
         }
         expect(link, "GET k\r\n");
-        if (!mute)
+        if (!mute) {
             expect(client, why);
+            expect(client, "-ERR Can't execute 'mget'");
+        }
         (void)close(client);
         (void)close(link);
     }
@@ -282,6 +287,53 @@ static void no_opcode_that_nobody_knows_goes_there(void **state)
     (void)close(link);
 }
 
+/* Found there or not, it would be none of ours. */
+static void no_id_is_asked_for_there_in_binary(void **state)
+{
+    static const unsigned char opcodes[] = {0x00, 0x04, 0x0c}; /* GET, DELETE, GETK */
+    char in[] = "\x80?\0\4\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\0\0\0\0\0id:a", got[24];
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    for (size_t i = 0; i < sizeof opcodes; i++) {
+        struct pollfd p = {.fd = server, .events = POLLIN};
+        char body[256];
+        in[1] = (char)opcodes[i];
+        say_span(client, span_of(in, sizeof in - 1));
+        assert_int_equal(poll(&p, 1, 20), 0);
+        assert_int_equal(recv(client, got, sizeof got, MSG_WAITALL), sizeof got);
+        assert_memory_equal(got, "\x81", 1);
+        assert_int_equal((unsigned char)got[1], opcodes[i]);
+        size_t n = (unsigned char)got[11];
+        assert_int_equal(recv(client, body, n, MSG_WAITALL), n);
+    }
+    (void)close(client);
+}
+
+#define NO_CACHE                                                                                   \
+    "-ERR client-side caching is not allowed: an ID from a cache would be used twice\r\n"
+
+/* An ID from a cache would be used twice: within the server's transactions, too. */
+static void nothing_is_tracked_there(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "MULTI\r\n");
+    expect(client, "+OK\r\n");
+    say(client, "GET k\r\n");
+    int link = accepted();
+    expect(link, "*1\r\n$5\r\nMULTI\r\nGET k\r\n");
+    say(link, "+OK\r\n+QUEUED\r\n");
+    expect(client, "+QUEUED\r\n");
+    say(client, "CLIENT TRACKING ON\r\nCLIENT CACHING YES\r\nEXEC\r\n");
+    expect(link, "*1\r\n$7\r\nDISCARD\r\n");
+    say(link, "+OK\r\n");
+    expect(client, NO_CACHE NO_CACHE "-EXECABORT ");
+    (void)close(client);
+    (void)close(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +348,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_replies_before_are_given_first, begin, end),
         cmocka_unit_test_setup_teardown(no_odd_line_goes_there, begin, end),
         cmocka_unit_test_setup_teardown(no_opcode_that_nobody_knows_goes_there, begin, end),
+        cmocka_unit_test_setup_teardown(no_id_is_asked_for_there_in_binary, begin, end),
+        cmocka_unit_test_setup_teardown(nothing_is_tracked_there, begin, end),
     };
     return cmocka_run_group_tests_name("serve/id_keys", tests, NULL, NULL);
 }

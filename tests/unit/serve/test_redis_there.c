@@ -114,6 +114,33 @@ static void a_transaction_has_none(void **state)
     (void)close(link);
 }
 
+/* By an error where the request can be sent again as it is; else by the end. */
+static void who_asks_while_the_server_is_away_is_told_so(void **state)
+{
+    static const char get[] = "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
+    static const char away[] = "-LOADING sidflake: the server behind is unreachable: ";
+    char got[256];
+    (void)state;
+    start(rig->svc);
+    (void)close(server);
+    server = -1;
+    int client = dial(&b);
+    for (int i = 0; i < 2; i++) {
+        say(client, get);
+        assert_true(recv(client, got, sizeof got, 0) > (ssize_t)sizeof away);
+        assert_memory_equal(got, away, sizeof away - 1);
+    }
+    say(client, "MULTI\r\n");
+    expect(client, "+OK\r\n");
+    say(client, get);
+    expect_end(client);
+    (void)close(client);
+    client = dial(&b);
+    say(client, "GET k\r\n"); /* which goes on a link of its own */
+    expect_end(client);
+    (void)close(client);
+}
+
 /* Somebody listens where the server did. */
 static void come_back(const struct sockaddr_in *in)
 {
@@ -599,6 +626,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_protocol_is_what_the_server_has_agreed_to, begin, end),
         cmocka_unit_test_setup_teardown(what_is_behind_a_hello_waits_for_its_answer, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_has_none, begin, end),
+        cmocka_unit_test_setup_teardown(who_asks_while_the_server_is_away_is_told_so, begin, end),
         cmocka_unit_test_setup_teardown(
             a_login_that_the_server_has_not_seen_is_good_for_nothing_there, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_is_there_while_keys_are_watched, begin, end),

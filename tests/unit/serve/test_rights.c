@@ -276,6 +276,14 @@ static void to_read_is_not_to_touch(void **state)
         become(r, "eve:" LOGIN_HASH ":upstream=read:keys=page:*\n");
     }
     assert_int_equal(memcached(r, SPAN("gets page:1\r\n")), MCD_RIGHTS_PASS);
+    assert_int_equal(memcached(r, SPAN("mg page:1 v O1 t\r\n")), MCD_RIGHTS_PASS);
+}
+
+/* Of a get whose other keys are allowed. */
+static void an_id_is_no_key_of_memcacheds(void **state)
+{
+    assert_int_equal(memcached(*state, SPAN("get page:1 id:a\r\n")), MCD_RIGHTS_PASS);
+    assert_int_equal(memcached(*state, SPAN("get id:a page:1 other\r\n")), MCD_RIGHTS_REFUSED);
 }
 
 static void to_watch_is_to_read(void **state)
@@ -385,6 +393,7 @@ int main(void)
         EVE(keys_of_binary_requests),
         EVE(mn_goes_there_as_it_is_alone),
         EVE(to_read_is_not_to_touch),
+        EVE(an_id_is_no_key_of_memcacheds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
