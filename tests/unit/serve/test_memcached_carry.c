@@ -9,6 +9,7 @@ static void carry(bool upstream)
     buf_init(&b, mem, sizeof mem);
     assert_true(svc->pack(svc, session, &b));
     assert_false(b.failed);
+    svc->close(svc, session);
     free(session);
     session = calloc(1, svc->session_size);
     assert_non_null(session);
@@ -24,6 +25,7 @@ static uint8_t state_of_session(void)
 
 static void become(enum mcd_state state)
 {
+    svc->close(svc, session);
     free(session);
     session = calloc(1, svc->session_size);
     assert_non_null(session);
@@ -171,7 +173,6 @@ enum head {
 
 static bool is_taken(struct span parcel)
 {
-    svc->close(svc, session);
     become(MCD_NEW);
     return svc->unpack(svc, session, parcel);
 }
@@ -240,7 +241,6 @@ static void bytes_that_cannot_be_are_refused(void **state)
         assert_true(svc->pack(svc, session, &b));
         assert_true(is_taken(buf_span(&b)) == !more);
     }
-    svc->close(svc, session);
     become(MCD_NEW);
 }
 
