@@ -530,6 +530,31 @@ static void behind_monitor_a_long_one_ends_with_an_error(void **state)
     }
 }
 
+/* It is the last of its request, and not ended by its length line. */
+static void a_value_that_comes_in_pieces_is_no_request(void **state)
+{
+    static char value[150000], got[sizeof mem];
+    struct buf req;
+    (void)state;
+    for (size_t i = 0; i < sizeof value; i++)
+        value[i] = "PING\r\n"[i % 6];
+    buf_init(&req, mem, sizeof mem);
+    resp_put_array(&req, 3);
+    resp_put_bulk(&req, SPAN("SET"));
+    resp_put_bulk(&req, SPAN("k"));
+    resp_put_bulk(&req, span_of(value, sizeof value));
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say_span(client, buf_span(&req));
+    assert_int_equal(recv(link, got, req.n, MSG_WAITALL), req.n);
+    assert_memory_equal(got, mem, req.n);
+    expect_silence(client, 20);
+    ask(client, link, "", "+OK\r\n");
+    ask(client, link, "NEWER\r\n", "+NEW\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
 /* What is refused after one that was passed on is dropped here. */
 static void a_long_one_that_is_refused_stays_here(void **state)
 {
@@ -644,6 +669,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_a_long_one_ends_with_an_error, begin, end),
+        cmocka_unit_test_setup_teardown(a_value_that_comes_in_pieces_is_no_request, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
         cmocka_unit_test_setup_teardown(what_breaks_the_protocol_is_told_behind_what_is_due, begin,
                                         end),
