@@ -170,6 +170,8 @@ struct net_service {
     /* How replies begin of a server that does not serve a connection, and say nothing of what was
      * asked for; up to an empty one; NULL: none. */
     const struct span *refusals;
+    /* How replies begin that are due to what the server is in, whatever was asked; likewise. */
+    const struct span *faults;
     struct span alien; /* how those of another kind of server begin; it may be empty */
     uint8_t unasked;   /* enum frame_kind: of what comes on a client's own link unasked */
     uint32_t nonce;    /* as frame.nonce */

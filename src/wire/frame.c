@@ -55,7 +55,7 @@ static size_t resp_at(struct span in)
     char type = in.p[0];
     if (type == '$' && !span_starts(in, SPAN("$-1\r\n")))
         return block_at(in);
-    return type == '$' || type == ':' || type == '+' || type == '-' ? line_at(in) : 0;
+    return type == '$' || type == ':' || type == '+' ? line_at(in) : 0; /* errors are looked at */
 }
 
 size_t frame_run(enum frame_kind kind, struct span in, uint32_t max, uint32_t *n)

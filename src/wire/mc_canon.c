@@ -261,14 +261,14 @@ static void other(const struct span *w, size_t n, struct mc_there *t)
                 n < silent[i].least || n > silent[i].most || !span_eq(last, SPAN("noreply"));
 }
 
-/* Meta commands: an error is told, quiet or not, but none may be. */
+/* Meta commands: an error is told, quiet or not, but none may be. `me` is never quiet. */
 static void meta(const struct span *w, size_t n, struct mc_there *t)
 {
-    bool store = w[0].p[1] == 's', noop = w[0].p[1] == 'n';
+    bool store = w[0].p[1] == 's', noop = w[0].p[1] == 'n', debug = w[0].p[1] == 'e';
     t->reply = noop ? FRAME_MC_UPTO_MN : FRAME_MC_META;
     if (store && n > 2 && n < 20 && w[1].n <= MC_KEY_MAX)
         t->block = c_block(w[2]);
-    for (size_t i = store ? 3 : 2; i < n && !noop; i++)
+    for (size_t i = store ? 3 : 2; i < n && !noop && !debug; i++)
         t->answers &= w[i].p[0] != 'q';
 }
 
@@ -289,7 +289,7 @@ static bool is_one_of(struct span word, const char *const *list)
 
 struct mc_there mc_there(struct span in)
 {
-    static const char *const gets[] = {"get", "gets", "gat", "gats", NULL},
+    static const char *const gets[] = {"get", "gets", "gat", "gats", "bget", NULL},
                              *const metas[] = {"mg", "ms", "md", "ma", "mn", "me", NULL},
                              *const stores[] = {"set",    "add",     "replace", "cas",
                                                 "append", "prepend", NULL};

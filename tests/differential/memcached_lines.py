@@ -7,7 +7,7 @@ from grammar import Maker
 NOREPLY = (b"noreply\0", b"noreply\0x", b"noreplyx", b"NOREPLY", b"noreply\t", b"norepl", b"\0noreply",
            b"noreply noreply", b"noreply x", b"x noreply", b"noreply\r", b"noreply\x7f", b"nOreply")
 LENGTHS = (2040, 2046, 2047, 2048, 2049, 2050, 4096, 8192, 16384, 31000, 65535, 65536, 65537, 70000)
-GETS = (b"get", b"get", b"get", b"gets", b"gat", b"gats")
+GETS = (b"get", b"get", b"get", b"gets", b"gat", b"gats", b"bget")
 STORES = (b"set", b"set", b"set", b"add", b"replace", b"append", b"prepend", b"cas")
 # No words here that change the server for all: cache_memlimit with a number, flush_all (memcached is
 # started with -F, and refuses it), shutdown, and stats that tell of other connections' keys.

@@ -201,6 +201,29 @@ def lets_in_no_own(case):
         assert "[!]upstream" not in s.http("/readyz?verbose").text
 
 
+@test("a server that answers with errors of its own is up, and page, metric and log say what it says")
+def has_faults(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    with s.resp() as r, s.mc() as m, wire.Resp(redis.sock) as admin:
+        assert r.ask("SET", "text", "x") == b"OK" and m.get("k") == []
+        assert str(r.ask("INCR", "text")).startswith("ERR"), "the client's own error"
+        assert s.metric("sidflake_upstream_faults_total", protocol="redis") == 0
+        assert "[!]upstream" not in s.http("/readyz?verbose").text
+        assert admin.ask("CONFIG", "SET", "maxmemory", "1") == b"OK"
+        for _ in range(3):
+            assert str(r.ask("SET", "a", "x")).startswith("OOM")
+        told = r"requests fail at the Redis behind: it answers: OOM command not allowed"
+        assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+        assert told in s.http("/").text
+        assert s.metric("sidflake_upstream_faults_total", protocol="redis") == 3
+        assert s.metric("sidflake_upstream_up", protocol="redis") == 1
+        s.wait_log('requests fail at the server behind protocol=redis why="it answers: OOM')
+        assert s.log().count("requests fail at the server behind") == 1, "once in 10 s"
+        assert s.metric("sidflake_upstream_faults_total", protocol="memcached") == 0
+
+
 @test("a password that the server does not know yet, while it hangs: those who share go on with what was let in",
       beside=True)
 def hangs_at_reload(case):

@@ -240,6 +240,8 @@ static bool frame_all(struct feeding *d)
         v = l->up->svc->frame(&l->frame, d->in, &used);
         if (v == FRAME_DONE)
             hear(l, span_of(d->in.p, begins ? used : 0));
+        if (v == FRAME_DONE && l->frame.error)
+            greet_note_fault(l, span_of(d->in.p, begins ? used : 0));
         else if (v == FRAME_MORE && begins && used > 0 && !l->heard)
             (void)greet_is_refusal(l, span_of(d->in.p, used)); /* that of MN may never come */
         /* A reply that is skipped is not for the client. An error in its place is. */

@@ -174,14 +174,17 @@ static void refused(struct upstream_link *l, const struct upstream_greeting *g, 
     fail_by(l, why);
 }
 
+/* Of a list that ends with an empty one; NULL: of none. */
+static bool is_one_of(const struct span *list, struct span reply)
+{
+    while (list && list->n > 0 && !span_starts(reply, *list))
+        list++;
+    return list && list->n > 0;
+}
+
 static bool lets_in(const struct upstream_greeting *g, struct span reply, bool error)
 {
-    const struct span *no = g->no;
-    if (!no)
-        return !error && span_starts(reply, g->ok);
-    while (no->n > 0 && !span_starts(reply, *no))
-        no++;
-    return no->n == 0;
+    return g->no ? !is_one_of(g->no, reply) : !error && span_starts(reply, g->ok);
 }
 
 /* The greeting may be another by now, or none: kind and form of its reply are the same. */
@@ -229,21 +232,32 @@ void greet_hear(struct upstream_link *l)
 /* ---- others -----------------------------------------------------------------------------------
  */
 
+static void say_error(char why[160], const char *what, struct span reply)
+{
+    const struct upstream_greeting plain = {.words = reply.p[0] == '-'};
+    quote(why, what, &plain, reply);
+}
+
 bool greet_is_refusal(struct upstream_link *l, struct span reply)
 {
     const struct net_service *svc = l->up->svc;
-    const struct span *no = svc->refusals;
     char why[160];
     if (svc->alien.n > 0 && span_starts(reply, svc->alien)) {
         upstream_unserved(l, GREET_ALIEN, true);
         return true;
     }
-    while (no && no->n > 0 && !span_starts(reply, *no))
-        no++;
-    if (!no || no->n == 0)
+    if (!is_one_of(svc->refusals, reply))
         return false;
-    const struct upstream_greeting plain = {.words = reply.p[0] == '-'};
-    quote(why, "it answers, but refuses", &plain, reply);
+    say_error(why, "it answers, but refuses", reply);
     upstream_unserved(l, why, false);
     return true;
+}
+
+void greet_note_fault(struct upstream_link *l, struct span reply)
+{
+    char why[160];
+    if (!is_one_of(l->up->svc->faults, reply))
+        return;
+    say_error(why, "it answers", reply);
+    upstream_faulty(l->up, why);
 }

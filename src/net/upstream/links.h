@@ -138,6 +138,7 @@ enum upstream_trouble {
     TROUBLE_RETIRED,
     TROUBLE_OWN,
     TROUBLE_HERE,
+    TROUBLE_FAULT,
     TROUBLES
 };
 
@@ -210,6 +211,7 @@ struct upstream {
     char said_why[160];            /* … and how; a refusal is no longer */
     struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
+    char fault[160];  /* the latest of stats.faults */
     char denial[160]; /* the latest refusal that came in the place of a reply */
     char *text;       /* its address, as configured */
     unsigned naddr, at;
@@ -285,7 +287,8 @@ void upstream_says(struct upstream *up, const char *why);
 void upstream_refused(const struct upstream_link *l, const char *why);
 /* A reply says so before another has come; alien: it is of another kind. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
-void upstream_serves(struct upstream *up);    /* a shared link was let in */
+void upstream_faulty(struct upstream *up, const char *why); /* it serves, but says so */
+void upstream_serves(struct upstream *up);                  /* a shared link was let in */
 void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
 void upstream_broke(const struct upstream_link *l, const char *why);
 void upstream_doubt(struct upstream *up);                  /* a client's own has timed out */
@@ -314,6 +317,8 @@ void greet_again(struct upstream_link *l); /* a shared one, if nothing else is e
 /* Whether the reply is one of a server that does not serve this connection, and if so what follows
  * for what is known of it. */
 bool greet_is_refusal(struct upstream_link *l, struct span reply);
+/* An error may be one of the server's own. */
+void greet_note_fault(struct upstream_link *l, struct span reply);
 void greetings_free(struct upstream *up);
 
 /* cut.c */

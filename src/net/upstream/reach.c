@@ -199,6 +199,17 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
     lost(up, TROUBLE_LOGIN, why);
 }
 
+void upstream_faulty(struct upstream *up, const char *why)
+{
+    uint64_t more = 0;
+    up->stats.faults++;
+    up->stats.faulty_us = upstream_now_us(up);
+    (void)snprintf(up->fault, sizeof up->fault, "%s", why);
+    if (may_say(up, TROUBLE_FAULT, &more))
+        log_warn("requests fail at the server behind", kv_str("protocol", up->svc->name),
+                 kv_str("why", why), kv_u64("more", more));
+}
+
 void upstream_serves(struct upstream *up)
 {
     if (up->stats.up)

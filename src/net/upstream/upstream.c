@@ -189,6 +189,11 @@ const char *upstream_denial(const struct net_service *svc)
     return svc->upstream->denial;
 }
 
+const char *upstream_fault(const struct net_service *svc)
+{
+    return svc->upstream->fault;
+}
+
 enum upstream_outdated upstream_outdated(const struct net_service *svc)
 {
     const struct upstream *up = svc->upstream;

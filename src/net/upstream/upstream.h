@@ -108,6 +108,8 @@ struct upstream_stats {
     int64_t unowned_us;   /* monotonic: a client's own was last refused beside a shared one that
                            * serves; 0: never, or one was let in since */
     uint64_t unowned;     /* how many were */
+    uint64_t faults; /* replies that are errors of the server's own, as of one that has no memory */
+    int64_t faulty_us; /* monotonic: when the latest came; 0: none has */
 };
 
 /* NULL: there is none behind it. svc may be NULL. */
@@ -118,6 +120,9 @@ const char *upstream_why(const struct net_service *svc);
 
 /* The words with which a client's own connection was refused last. */
 const char *upstream_denial(const struct net_service *svc);
+
+/* The latest of stats.faults, in the server's words. */
+const char *upstream_fault(const struct net_service *svc);
 
 /* A shared link goes on that began with another login than new ones do: none of those is under way
  * in its place, since the server let in none, or there is no room for one. */

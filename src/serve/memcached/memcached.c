@@ -557,9 +557,6 @@ static struct net_service *make(struct serve *serve)
                              .kind = FRAME_MC_BINARY,
                              .ok = SPAN("\x81\x0a"),
                              .words = MCB_HEADER}};
-    static const struct span refusals[] = {SPAN("CLIENT_ERROR unauthenticated"),
-                                           SPAN("ERROR Too many open connections"), SPAN("HTTP/"),
-                                           SPAN("")};
     m->serve = serve;
     recent_init(&m->recent);
     m->svc = (struct net_service){
@@ -577,7 +574,8 @@ static struct net_service *make(struct serve *serve)
         .unpack = mcd_unpack,
         .frame = frame_memcached,
         .probe = probe,
-        .refusals = refusals,
+        .refusals = mcd_refusals,
+        .faults = mcd_faults,
         .alien = SPAN("-"), /* an error of Redis, with the client's words in it */
         .unasked = FRAME_MC_ANY,
         .nonce = (uint32_t)rng_u64(rng_system()),

@@ -169,7 +169,8 @@ bool mcd_stats_are_ours(const struct memcached *m, struct span words);
 bool mcd_stats(struct memcached *m, const struct access *who, struct span words,
                const struct mcb_req *binary, struct buf *out);
 
-/* memcached_greeting.c: as protocol.logins. */
+/* memcached_greeting.c: as protocol.logins, and as in struct net_service. */
 extern const struct greeting_form mcd_logins[];
+extern const struct span mcd_refusals[], mcd_faults[];
 
 #endif

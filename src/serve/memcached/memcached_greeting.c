@@ -1,4 +1,5 @@
-/* How sidflake logs in at a memcached, in each of its protocols. */
+/* How sidflake logs in at a memcached, in each of its protocols, and how that says that it cannot.
+ */
 #include "serve/memcached/memcached.h"
 #include "wire/mc_binary.h"
 
@@ -37,3 +38,9 @@ const struct greeting_form mcd_logins[] = {
     {UPSTREAM_BINARY, FRAME_MC_BINARY, {"\x81\x21", 2}, MCB_HEADER, put_binary},
     {.put = NULL},
 };
+
+const struct span mcd_refusals[] = {SPAN("CLIENT_ERROR unauthenticated"),
+                                    SPAN("ERROR Too many open connections"), SPAN("HTTP/"),
+                                    SPAN("")};
+
+const struct span mcd_faults[] = {SPAN("SERVER_ERROR out of memory"), SPAN("")};

@@ -491,6 +491,10 @@ static struct net_service *make(struct serve *s)
     /* Whatever else it says, it says to one that was let in: LOADING, NOPERM, MISCONF, BUSY. */
     static const struct span refusals[] = {SPAN("-ERR max number of clients"), SPAN("-DENIED"),
                                            SPAN("-NOAUTH"), SPAN("")};
+    static const struct span faults[] = {
+        SPAN("-LOADING "),    SPAN("-OOM "),         SPAN("-MISCONF "),
+        SPAN("-READONLY "),   SPAN("-BUSY "),        SPAN("-MASTERDOWN "),
+        SPAN("-NOREPLICAS "), SPAN("-CLUSTERDOWN "), SPAN("")};
     static const struct upstream_greeting probe = {
         .bytes = SPAN("*1\r\n$4\r\nPING\r\n"), .kind = FRAME_RESP, .no = refusals, .words = 1};
     struct rds_service *svc = calloc(1, sizeof *svc);
@@ -512,6 +516,7 @@ static struct net_service *make(struct serve *s)
                                     .frame = frame_resp,
                                     .probe = &probe,
                                     .refusals = refusals,
+                                    .faults = faults,
                                     .lost = SPAN(""), /* it may have been carried out: nobody can
                                                          say, so the connection closes */
                                     .heard = rds_heard,

@@ -304,6 +304,12 @@ static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st
             upstream_denial(j->s->services[i]), st->unowned_us);
 }
 
+static void faulty(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    refused(j, i, "requests fail at the ", " behind", upstream_fault(j->s->services[i]),
+            st->faulty_us);
+}
+
 /* It serves, and for as long as it is not closed: then nobody is served. */
 static void outdated(struct judge *j, unsigned i, enum upstream_outdated how)
 {
@@ -349,6 +355,8 @@ static void upstreams(struct judge *j)
             unowned(j, i, st);
         else if (st && upstream_outdated(j->s->services[i]) != UPSTREAM_PRESENT)
             outdated(j, i, upstream_outdated(j->s->services[i]));
+        if (st && of_late(j, st->faulty_us))
+            faulty(j, i, st);
         if (st && of_late(j, st->full_us))
             full(j, i, st);
     }

@@ -226,6 +226,11 @@ static void upstream_refused(struct page *p)
     put_upstreams(p, offsetof(struct upstream_stats, unowned), false);
 }
 
+static void upstream_faults(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, faults), false);
+}
+
 static void worker_id(struct page *p)
 {
     struct generator_worker w;
@@ -344,6 +349,9 @@ static const struct row rows[] = {
     {{"sidflake_upstream_refused", EXPOSITION_COUNTER, "",
       "Connections that the upstream refused while it served those that it had let in before."},
      .samples = upstream_refused},
+    {{"sidflake_upstream_faults", EXPOSITION_COUNTER, "",
+      "Replies of the upstream that are errors of its own, as without memory or while it loads."},
+     .samples = upstream_faults},
     {{"sidflake_state_page", EXPOSITION_GAUGE, "",
       "Whether the next start finds a state page, and goes on with the same workerIds."},
      .number = STATE_PAGE},

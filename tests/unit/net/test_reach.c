@@ -313,13 +313,6 @@ static void a_link_whose_successor_is_not_there_yet_is_lost(void **state)
     (void)close(two);
 }
 
-static void do_log_in(struct net_bench *n, void *arg)
-{
-    const struct upstream_greeting g = {
-        .bytes = span_str(arg), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
-    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
-}
-
 /* Who asks has the login tried, at once. */
 static void login_is_refused(int server, int client, const char *login)
 {
@@ -339,20 +332,52 @@ static void what_comes_of_another_password_is_tried_and_told_at_once(void **stat
     unsigned told = 0;
     int server = listen_at("127.0.0.2");
     start("127.0.0.2");
-    net_bench_call(&b, do_log_in, one);
+    net_bench_call(&b, do_greet, one);
     int c = dial(&b);
     capture_begin();
     for (int ms = 60; ms < 500; ms *= 2) {
         login_is_refused(server, c, one);
         pass(ms < 300 ? ms : 0); /* it is held back for as long */
     }
-    net_bench_call(&b, do_log_in, two);
+    net_bench_call(&b, do_greet, two);
     login_is_refused(server, c, two);
     for (const char *at = capture_end(); (at = strstr(at, "upstream lost")); at++)
         told++;
     assert_int_equal(told, 2);
     (void)close(c);
     (void)close(server);
+}
+
+static void do_look_at_fault(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    (void)snprintf(why, sizeof why, "%s", upstream_fault(&n->svc));
+}
+
+/* It serves; what it says is for the client, and for whoever looks. */
+static void errors_of_the_servers_own_are_counted_and_told(void **state)
+{
+    static const char said[] = "SERVER_ERROR out of memory storing object\r\nERROR\r\n"
+                               "SERVER_ERROR out of memory storing object\r\n";
+    static const struct span faults[] = {SPAN("SERVER_ERROR out of memory"), SPAN("")};
+    (void)state;
+    b.svc.faults = faults;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    assert_int_equal(stats()->faults, 0);
+    assert_int_equal(stats()->faulty_us, 0);
+    say(c, "share one\nshare two\nshare three\n");
+    expect(link, "one\ntwo\nthree\n");
+    say(link, said);
+    expect(c, said);
+    assert_int_equal(stats()->faults, 2);
+    assert_true(stats()->faulty_us > 0 && is_up());
+    net_bench_call(&b, do_look_at_fault, NULL);
+    assert_string_equal(why, "it answers: SERVER_ERROR out of memory storing object");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
 }
 
 int main(void)
@@ -370,6 +395,7 @@ int main(void)
         BENCH(each_shared_link_is_asked),
         BENCH(a_shared_link_that_is_asked_has_all_of_the_time),
         BENCH(a_shared_link_on_which_something_is_due_is_not_asked),
+        BENCH(errors_of_the_servers_own_are_counted_and_told),
         BENCH(what_comes_of_another_password_is_tried_and_told_at_once),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);

@@ -242,6 +242,12 @@ static void servers_behind(void **state)
     st->unshared_us = st->full_us = 0;
     st->unowned_us = now_us - FIVE_MINUTES_US;
     well();
+    (void)snprintf(there.fault, sizeof there.fault, "it answers: OOM no memory");
+    st->faulty_us = now_us - 3000000;
+    warns("requests fail at the Redis behind: it answers: OOM no memory (tcp://127.0.0.1:6379), 3 "
+          "s ago");
+    st->faulty_us = now_us - FIVE_MINUTES_US;
+    well();
     there.shared[UPSTREAM_BINARY] = &before;
     warns("the connection to the Redis behind that clients share has an earlier login: one with "
           "the present login takes its place once upstream.connections leaves room for it "

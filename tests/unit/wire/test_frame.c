@@ -300,14 +300,37 @@ static void test_long(void **state)
     assert_non_null(strstr(log.mem, "xx\\n;\n"));
 }
 
+/* Errors are looked at, one by one. */
+static void test_run(void **state)
+{
+    static const struct {
+        struct span in;
+        uint32_t n;
+        size_t used;
+    } table[] = {
+        {SPAN("+OK\r\n:1\r\n$1\r\na\r\n$-1\r\n"), 4, 21},
+        {SPAN("+OK\r\n-ERR no\r\n:1\r\n"), 1, 5},
+        {SPAN("-OOM\r\n+OK\r\n"), 0, 0},
+        {SPAN("$1\r\na\r\n*0\r\n"), 1, 7},
+        {SPAN(":1\r\n:2"), 1, 4},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        uint32_t n;
+        assert_int_equal(frame_run(FRAME_RESP, table[i].in, 9, &n), table[i].used);
+        assert_int_equal(n, table[i].n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resp),  cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_acks),  cmocka_unit_test(test_resp_merge),
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_block_ends),
-        cmocka_unit_test(test_own),   cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_nonce), cmocka_unit_test(test_long),
+        cmocka_unit_test(test_resp),   cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_acks),   cmocka_unit_test(test_resp_merge),
+        cmocka_unit_test(test_text),   cmocka_unit_test(test_block_ends),
+        cmocka_unit_test(test_own),    cmocka_unit_test(test_run),
+        cmocka_unit_test(test_binary), cmocka_unit_test(test_nonce),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

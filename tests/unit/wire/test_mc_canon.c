@@ -217,7 +217,9 @@ static void what_memcached_makes_of_the_rest(void **state)
         {SPAN("mg q\r\n"), true, 0, FRAME_MC_META},
         {SPAN("mg k q\0 v\r\n"), false, 0, FRAME_MC_META},
         {SPAN("mn q\r\n"), true, 0, FRAME_MC_UPTO_MN},
+        {SPAN("me k q\r\n"), true, 0, FRAME_MC_META},
         {SPAN("get a b\r\n"), true, 0, FRAME_MC_VALUES},
+        {SPAN("bget a b\r\n"), true, 0, FRAME_MC_VALUES},
         {SPAN("stats\r\n"), true, 0, FRAME_MC_LINES},
         {SPAN("\r\n"), true, 0, FRAME_MC_LINES},
         {SPAN("\n"), true, 0, FRAME_MC_LINE},
@@ -232,6 +234,7 @@ static void what_memcached_makes_of_the_rest(void **state)
     assert_true(mc_there(SPAN("get a " K250 "k\r\n")).forgets);
     assert_false(mc_there(SPAN("get a\0 " K250 "k\r\n")).forgets);
     assert_int_equal(mc_there(SPAN(" gat 0  a b\r\n")).words, 4);
+    assert_int_equal(mc_there(SPAN("bget a b\r\n")).words, 3);
     assert_int_equal(mc_there(SPAN("mg a v q\r\n")).words, 0);
     assert_true(mc_there(SPAN("watch mutations\r\n")).listens);
     assert_true(mc_there(SPAN(" watch\n")).listens);
