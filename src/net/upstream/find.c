@@ -123,6 +123,16 @@ bool find_must_ask(struct upstream *up)
     return true;
 }
 
+/* Where nothing is shared yet, whatever is opened asks. */
+void find_whether_moved(struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        if (up->shared[i]) {
+            (void)find_must_ask(up);
+            return;
+        }
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 

@@ -299,8 +299,9 @@ void upstream_unready(struct upstream *up, struct backoff *b, const char *why);
 /* find.c: where it is */
 enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
                          struct err *e) MUST_CHECK;
-bool find_must_ask(struct upstream *up);  /* the name has to be looked up, and is being so */
-bool find_has(const struct upstream *up); /* addresses that may be used */
+bool find_must_ask(struct upstream *up);      /* the name has to be looked up, and is being so */
+bool find_has(const struct upstream *up);     /* addresses that may be used */
+void find_whether_moved(struct upstream *up); /* a client has come: what is shared may have to */
 void find_end(struct upstream *up);
 
 /* dial.c: a connection to the address in use is under way, or to the next that lets it begin; the
