@@ -13,6 +13,7 @@
 #include "daemon/descriptors.h"
 #include "daemon/generators.h"
 #include "daemon/guard.h"
+#include "daemon/reload.h"
 #include "daemon/self.h"
 #include "daemon/state_page.h"
 #include "daemon/supervisor.h"
@@ -33,6 +34,8 @@
 #define EXIT_CONFIG    78
 #define DRAIN_GRACE_US INT64_C(3000000)
 #define SETTINGS       12
+#define CALL_MS        1000 /* so long is a call to the coordinator waited for at the end … */
+#define HURRY_MS       100  /* … and where that is to be at once */
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -232,9 +235,15 @@ static enum err_code listen_on(struct app *a, enum serve_protocol p, struct err 
 /* ---- signals ----------------------------------------------------------------------------------
  */
 
+static void enough(void *arg)
+{
+    net_break(((struct app *)arg)->net);
+}
+
 static void drained(void *arg)
 {
     struct app *a = arg;
+    net_after(a->net, DRAIN_GRACE_US, enough, a); /* what is given back needs an answer */
     bridge_let_go(&a->bridge);
     keeper_stop(a->keeper, a->conf->lease_on_stop == CONF_ON_STOP_RETURN);
 }
@@ -250,29 +259,6 @@ static void on_stop(void *arg, int signo)
         net_break(a->net);
     else
         net_drain(a->net, DRAIN_GRACE_US, drained, a);
-}
-
-/* Options that take effect without a restart. */
-static bool reloadable(const char *path)
-{
-    return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
-           strcmp(path, "auth.users_file") == 0 || strcmp(path, "lease.on_stop") == 0 ||
-           strcmp(path, "listen.busy_poll") == 0 || behind_is_login(path);
-}
-
-static bool refuse_reload(const struct conf *now, const struct conf *new)
-{
-    const char *paths[CONF_OPTIONS_MAX];
-    size_t n = conf_diff(now, new, paths);
-    bool refused = false;
-    for (size_t i = 0; i < n; i++) {
-        if (!reloadable(paths[i])) {
-            log_error("reload refused, nothing changed: this option needs SIGUSR2 or a restart",
-                      kv_str("option", paths[i]));
-            refused = true;
-        }
-    }
-    return refused;
 }
 
 /* Those who log in just now are asked again, of the new users; whose user is gone, or may less, is
@@ -300,7 +286,7 @@ static void reload(struct app *a)
         return;
     }
     struct users users = {.n = 0};
-    bool refused = refuse_reload(a->conf, &new);
+    bool refused = reload_refuses(a->conf, &new);
     if (!refused &&
         (users_load(&users, new.auth_users_file, &e) || behind_greet(&a->serve, &new, &e))) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
@@ -505,6 +491,14 @@ static void take_over(struct app *a)
     heir_clear(h);
 }
 
+/* The coordinator is being asked, and takes its time. What that needs goes with the process, as
+ * where it is killed. */
+static void leave(void)
+{
+    log_warn("the coordinator's answer is not waited for");
+    _exit(EXIT_SUCCESS);
+}
+
 static void stop(struct app *a)
 {
     if (a->keeper) {
@@ -517,6 +511,8 @@ static void stop(struct app *a)
         (void)keeper_take(a->keeper, &mail, 1, &report, reports);
         log_info("stopped", kv_u64("ids_issued", generators_issued(&a->serve)),
                  kv_u64("workers_kept", workers.held));
+        if (a->stops > 0 && !keeper_ends(a->keeper, a->stops > 1 ? HURRY_MS : CALL_MS))
+            leave();
         keeper_free(a->keeper);
     }
     auth_free(a->serve.auth);

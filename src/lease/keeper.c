@@ -17,10 +17,10 @@ struct keeper {
     struct keeper_options o;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* of the keeper: an event came, or the outbox has room again */
+    pthread_cond_t wake; /* of the keeper: an event came, or the outbox has room again; or ended */
 
     /* Under the lock. */
-    bool give_back, pause;
+    bool give_back, pause, ended;
     unsigned stops;
     struct supply_mail outbox[OUTBOX_MAX];
     size_t noutbox;
@@ -264,6 +264,10 @@ static void *thread_main(void *arg)
     coord_idle(k->o.coord);
     k->report.finished = true;
     deliver(k);
+    (void)pthread_mutex_lock(&k->lock);
+    k->ended = true;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
     return NULL;
 }
 
@@ -305,6 +309,17 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     }
     *out = k;
     return ERR_OK;
+}
+
+bool keeper_ends(struct keeper *k, int64_t ms)
+{
+    int64_t until = clock_mono_ms(k->o.clock) + ms;
+    (void)pthread_mutex_lock(&k->lock);
+    while (!k->ended && clock_mono_ms(k->o.clock) < until)
+        sleep_until(k, until);
+    bool ended = k->ended;
+    (void)pthread_mutex_unlock(&k->lock);
+    return ended;
 }
 
 void keeper_free(struct keeper *k)

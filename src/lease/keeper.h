@@ -64,7 +64,11 @@ void keeper_pause(struct keeper *k, bool on);
  * second call ends it without waiting for what is still to be given back. */
 void keeper_stop(struct keeper *k, bool give_back);
 
-/* Waits for the thread, which a stop ends, for at most one call to the coordinator; frees. */
+/* Whether the thread, which a stop ends, does so within ms: a call that is under way takes its
+ * time. */
+bool keeper_ends(struct keeper *k, int64_t ms);
+
+/* Waits for the thread, for at most one call to the coordinator; frees. */
 void keeper_free(struct keeper *k);
 
 #endif

@@ -294,6 +294,26 @@ def signals(case):
     assert time.monotonic() - started < 2
 
 
+@test("SIGTERM while Redis hangs: in the time that is said, and a second one ends at once", beside=True)
+def stops_beside_a_call(case):
+    for often, most in ((1, 8), (2, 2)):
+        redis = case.pool()
+        s = case.sidecar(redis, {"coordinator.timeout": "20s", "lease.renew_every": "1s"})
+        redis.send(signal.SIGSTOP)
+        time.sleep(2)  # a renewal is under way
+        started = time.monotonic()
+        for _ in range(often):
+            s.send(signal.SIGTERM)
+            time.sleep(0.3)
+        assert s.wait() == 0
+        assert time.monotonic() - started < most, time.monotonic() - started
+        s.wait_log("the coordinator's answer is not waited for")
+        assert not os.path.exists(s.resp_sock)
+        redis.send(signal.SIGCONT)
+        s.start()
+        assert s.id() > 0
+
+
 @test("SIGHUP reloads what can be reloaded, all or nothing")
 def reload(case):
     s = case.sidecar(case.pool(), {"limits.batch": 10})

@@ -353,7 +353,7 @@ static void upstreams(struct judge *j)
             unshared(j, i, st);
         else if (st && of_late(j, st->unowned_us))
             unowned(j, i, st);
-        else if (st && upstream_outdated(j->s->services[i]) != UPSTREAM_PRESENT)
+        if (st && st->up && upstream_outdated(j->s->services[i]) != UPSTREAM_PRESENT)
             outdated(j, i, upstream_outdated(j->s->services[i]));
         if (st && of_late(j, st->faulty_us))
             faulty(j, i, st);

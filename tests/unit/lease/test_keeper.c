@@ -435,10 +435,10 @@ static void a_stop_during_a_blocked_call_ends_with_the_call(void **state)
     assert_true(fake_coord_await_blocked(&b.coord));
     keeper_stop(b.keeper, true);
     keeper_stop(b.keeper, true);
-    take(8);
-    assert_false(b.keepers.finished);
+    assert_false(keeper_ends(b.keeper, 20));
     fake_coord_block(&b.coord, false);
     AWAIT(b.keepers.finished);
+    assert_true(keeper_ends(b.keeper, PATIENCE_MS));
     assert_int_equal(fake_coord_count(&b.coord, FAKE_CLAIM), 0);
 }
 

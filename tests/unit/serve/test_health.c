@@ -256,6 +256,12 @@ static void servers_behind(void **state)
     warns("the connection to the Redis behind that clients share has an earlier login: with the "
           "present one no other was let in; SIGHUP tries again, SIGUSR2 ends it "
           "(tcp://127.0.0.1:6379)");
+    st->unowned_us = now_us - 1000000; /* which is why */
+    judge();
+    assert_int_equal(h.n, 2);
+    assert_non_null(strstr(h.finding[0].text, "clients that need a connection of their own"));
+    assert_non_null(strstr(h.finding[1].text, "has an earlier login"));
+    st->unowned_us = 0;
     there.next[UPSTREAM_BINARY] = &after;
     well();
     there.shared[UPSTREAM_BINARY] = &after;
