@@ -32,6 +32,7 @@ static const struct row {
     {"replace", 7, MC_REPLACE, "kfebN", FRAME_MC_LINE},
     {"append", 6, MC_APPEND, "kfebN", FRAME_MC_LINE},
     {"prepend", 7, MC_PREPEND, "kfebN", FRAME_MC_LINE},
+    {"bget", 4, MC_GET, "K", FRAME_MC_VALUES},
     {"version", 7, MC_VERSION, "", FRAME_MC_LINE},
 };
 

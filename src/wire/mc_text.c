@@ -39,6 +39,7 @@ static const struct {
     {"replace", 7, MC_REPLACE, parse_storage},
     {"append", 6, MC_APPEND, parse_storage},
     {"prepend", 7, MC_PREPEND, parse_storage},
+    {"bget", 4, MC_GET, parse_get}, /* an old word for it, which memcached still takes */
     {"cas", 3, MC_CAS, parse_storage},
     {"stats", 5, MC_STATS, parse_free},
     {"quit", 4, MC_QUIT, parse_free},

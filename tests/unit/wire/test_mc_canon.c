@@ -24,6 +24,7 @@ static void what_is_canonical_is_written(void **state)
     static const struct written table[] = {
         {"get a\r\nget b\r\n", "get a\r\n", 0, false},
         {"get a b c\r\n", "get a b c\r\n", 0, false},
+        {"bget a b\r\n", "bget a b\r\n", 0, false},
         {"get a\n", "get a\r\n", 0, false},
         {"get  a   b \r\n", "get a b\r\n", 0, false},
         {" get a\r\n", "get a\r\n", 0, false},

@@ -42,6 +42,7 @@ static void retrieval(void **state)
         {"get a\nGET b\r\n", "REQ get key=a keys=a\nREQ get key=b keys=b\n"},
         {"  GeT   a  bb c  \r\n", "REQ get key=a keys=a,bb,c\n"},
         {"gets k\r\n", "REQ gets key=k keys=k cas\n"},
+        {"bget k l\r\n", "REQ get key=k keys=k,l\n"},
         {"gat 10 a b\r\n", "REQ gat key=a keys=a,b\n"},
         {"gats -1 a\r\n", "REQ gats key=a keys=a cas\n"},
         {"get \xc3\xa4\r\n", "REQ get key=\\xc3\\xa4 keys=\\xc3\\xa4\n"},
