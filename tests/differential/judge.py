@@ -247,6 +247,8 @@ ALLOWED = (
     Allowed("much before a login", ("resp-users",), rb"\$ *\d{5}|\* *\d\d|.{1000}", "other limits than Redis's", direct="closed"),
     Allowed("4 KiB before a login", ("resp-users",), rb".{2000}", "closed, a limit", end="closed"),
     Allowed("refused to the mute", ("resp-users",), rb"(?i)reply.*(?:off|skip).*subscribe", "nobody hears of what ann may not", end=ALIKE),
+    Allowed("a wait refused to the mute", ("resp-users",), rb"(?i)reply.*(?:off|skip).*blpop",
+            "the same: ann may not wait for that key, and directly nothing else comes while she does", end="marker", direct="quiet"),
     Allowed("login within MULTI", ("resp-users",), rb"(?i)(?:multi|subscribe).*(?:auth|hello)", "refused, a limit",
             rb"-ERR a login (?:within a transaction|while subscribed) is not supported"),
     Allowed("login behind REPLCONF", ("resp-users",), rb"(?i)(?:replconf|monitor|sync).*(?:auth|hello|reset)", "refused, a limit",
