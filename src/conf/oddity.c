@@ -106,6 +106,11 @@ static bool names_doubled(const struct conf *c)
     return any_name(c, name_doubled);
 }
 
+static bool nothing_behind(const struct conf *c)
+{
+    return !c->ids_prefix[0] && c->ids_names.n == 0 && conf_protocol_upstreams(c) > 0;
+}
+
 static bool password_masked(const struct conf *c)
 {
     return span_eq(conf_text_password(span_str(c->coordinator_url)), SPAN("***"));
@@ -184,6 +189,8 @@ static const struct {
     {CONF_UPSTREAM_REDIS, pool_in_reach,
      "it is the coordinator's Redis, too: whoever connects here can delete the pool, and have IDs "
      "given out twice"},
+    {CONF_IDS_PREFIX, nothing_behind,
+     "it is empty, so that every key is an ID: none is asked for at the servers behind"},
     {CONF_IDS_NAMES, names_marked,
      "a name with '#' is never asked for: '#' ends the name in a key"},
     {CONF_IDS_NAMES, names_prefixed,

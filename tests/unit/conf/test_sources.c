@@ -238,6 +238,8 @@ static void test_oddities(void **state)
     check_warning("listen: {memcached: [\"unix:/s?auth=accept_any\"]}\n"
                   "upstream: {memcached: \"unix:/m\"}\n",
                   "f.yaml:2:23: upstream.memcached: where auth is accept_any");
+    check_warning("ids: {prefix: \"\"}\nupstream: {redis: \"tcp://h:1\"}\n",
+                  "f.yaml:1:15: ids.prefix: it is empty, so that every key is an ID");
     check_warning("ids: {names: [a#b]}\n", "f.yaml:1:14: ids.names: a name with '#'");
     check_warning("ids: {names: [\"id:a\"]}\n", "f.yaml:1:14: ids.names: a name begins with");
     check_warning("ids: {names: [a, b, a]}\n", "f.yaml:1:14: ids.names: a name is given twice");
