@@ -171,6 +171,13 @@ static void hear(struct upstream_link *l, struct span reply)
         upstream_heard(l);
 }
 
+static void hear_frame(struct upstream_link *l, struct span reply)
+{
+    hear(l, reply);
+    if (l->frame.error)
+        greet_note_fault(l, reply);
+}
+
 /* The frame is done. */
 static void finish_frame(struct feeding *d, struct relay *r)
 {
@@ -239,9 +246,7 @@ static bool frame_all(struct feeding *d)
         bool begins = l->frame_n == 0;
         v = l->up->svc->frame(&l->frame, d->in, &used);
         if (v == FRAME_DONE)
-            hear(l, span_of(d->in.p, begins ? used : 0));
-        if (v == FRAME_DONE && l->frame.error)
-            greet_note_fault(l, span_of(d->in.p, begins ? used : 0));
+            hear_frame(l, span_of(d->in.p, begins ? used : 0));
         else if (v == FRAME_MORE && begins && used > 0 && !l->heard)
             (void)greet_is_refusal(l, span_of(d->in.p, used)); /* that of MN may never come */
         /* A reply that is skipped is not for the client. An error in its place is. */
