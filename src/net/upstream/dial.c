@@ -45,6 +45,7 @@ bool link_dial(struct upstream_link *l)
     while (l->tries < up->naddr && !upstream_waits(up, l->lane, l->speaks)) {
         l->tries++;
         l->round = up->round;
+        l->at = find_place(up, up->at);
         int fd = begin_connecting(up);
         if (fd >= 0) {
             ev_io_set(&l->rd, fd, EV_READ);

@@ -174,7 +174,7 @@ static void hear(struct upstream_link *l, struct span reply)
 static void hear_frame(struct upstream_link *l, struct span reply)
 {
     hear(l, reply);
-    if (l->frame.error)
+    if (l->frame.error && !l->owner) /* of a client's own script, perhaps */
         greet_note_fault(l, reply);
 }
 

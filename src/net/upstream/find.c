@@ -9,9 +9,10 @@
  *                                      before, less than STALE_US ago; else it fails
  *
  * A name that is said not to exist any more is gone at once: its old address may be somebody
- * else's. And who connects to us expects, as directly, to be where the name leads by now: a shared
- * link that is elsewhere makes way for another.
+ * else's. And who connects to us expects, as directly, to be where the name leads by now: it is
+ * asked for again, within FRESH_US, and a shared link that is elsewhere makes way for another.
  */
+#include "base/fnv.h"
 #include "net/addr.h"
 #include "net/upstream/links.h"
 
@@ -41,6 +42,7 @@ static void use(struct upstream *up, const struct resolved *a)
         same = same && same_address(up, i, a, i);
     }
     up->found_us = upstream_now_us(up);
+    up->cut = a->cut;
     if (same)
         return;
     memcpy(up->addr, a->addr, sizeof up->addr);
@@ -51,26 +53,6 @@ static void use(struct upstream *up, const struct resolved *a)
     up->missed = 0;
 }
 
-static bool leads_to(const struct resolved *a, int fd)
-{
-    struct sockaddr_storage peer = {0};
-    socklen_t n = sizeof peer;
-    bool unknown = getpeername(fd, (struct sockaddr *)&peer, &n) < 0; /* gone, as will be heard */
-    bool leads = unknown;
-    for (unsigned i = 0; i < a->n && !leads; i++)
-        leads = n == a->len[i] && memcmp(&peer, &a->addr[i], n) == 0;
-    return leads;
-}
-
-static void follow(struct upstream *up, const struct resolved *a)
-{
-    for (unsigned i = 0; i < UPSTREAM_SHARED && !up->net->rests && !up->net->draining; i++) {
-        struct upstream_link *l = up->shared[i];
-        if (l && l->state == LINK_OPEN && !leads_to(a, l->rd.fd))
-            link_replace(l);
-    }
-}
-
 static void found(struct ev_loop *loop, struct ev_async *w, int revents)
 {
     (void)loop;
@@ -79,12 +61,11 @@ static void found(struct ev_loop *loop, struct ev_async *w, int revents)
     struct resolved a;
     if (!resolver_take(up->resolver, &a))
         return;
-    if (a.n > 0) {
+    if (a.n > 0)
         use(up, &a);
-        follow(up, &a);
-    } else if (a.none) {
+    else if (a.none)
         up->found_us = INT64_MIN;
-    }
+    find_follow(up);
     struct link left;
     link_take(&left, &up->links);
     while (!link_empty(&left)) {
@@ -114,23 +95,62 @@ bool find_has(const struct upstream *up)
            (up->found_us != INT64_MIN && upstream_now_us(up) - up->found_us < STALE_US);
 }
 
+static void ask(struct upstream *up)
+{
+    up->doubted = false;
+    up->asked_us = upstream_now_us(up);
+    resolver_ask(up->resolver);
+}
+
 bool find_must_ask(struct upstream *up)
 {
     bool fresh = up->found_us != INT64_MIN && upstream_now_us(up) - up->found_us < FRESH_US;
     if (!up->resolver || fresh)
         return false;
-    resolver_ask(up->resolver);
+    ask(up);
     return true;
 }
 
-/* Where nothing is shared yet, whatever is opened asks. */
-void find_whether_moved(struct upstream *up)
+void find_doubt(struct upstream *up)
 {
-    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
-        if (up->shared[i]) {
-            (void)find_must_ask(up);
-            return;
-        }
+    up->doubted = true;
+    find_follow(up);
+}
+
+/* ---- following it -----------------------------------------------------------------------------
+ */
+
+uint64_t find_place(const struct upstream *up, unsigned i)
+{
+    return fnv64(&up->addr[i], up->addr_n[i]);
+}
+
+static bool leads_to(const struct upstream *up, const struct upstream_link *l)
+{
+    bool leads = up->cut; /* as far as is known */
+    for (unsigned i = 0; i < up->naddr && !leads; i++)
+        leads = find_place(up, i) == l->at;
+    return leads;
+}
+
+/* By clients that come, by answers, and as long as there is something to do: whose place is taken
+ * is not sure before there is room for the successor, and that is let in. */
+void find_follow(struct upstream *up)
+{
+    bool shares = false;
+    bool may = !up->net->rests && !up->net->draining;
+    for (unsigned i = 0; up->resolver && i < UPSTREAM_SHARED; i++) {
+        struct upstream_link *l = up->shared[i];
+        bool was = up->astray[i];
+        shares |= l != NULL;
+        up->astray[i] = l && l->state == LINK_OPEN && !leads_to(up, l);
+        if (up->astray[i] && may)
+            link_replace(l);
+        else if (was && !up->astray[i]) /* who let nobody in was another one */
+            up->unready[i] = (struct backoff){0, 0};
+    }
+    if (shares && up->doubted && upstream_now_us(up) - up->asked_us >= FRESH_US)
+        ask(up);
 }
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -141,6 +161,7 @@ enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_loo
 {
     struct resolved known;
     up->found_us = INT64_MIN;
+    up->asked_us = INT64_MIN / 2; /* long ago */
     (void)snprintf(up->host, sizeof up->host, "%s", a->host);
     if (a->is_unix) {
         struct sockaddr_un un = {.sun_family = AF_UNIX};

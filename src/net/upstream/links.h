@@ -118,6 +118,7 @@ struct upstream_link {
     uint32_t size;    /* bytes of a reply, about */
     struct frame frame;
     uint64_t frame_n;           /* bytes of it */
+    uint64_t at;                /* a hash of the address that it was dialled to */
     int64_t since_us;           /* monotonic: latest sign of life while one is expected */
     int64_t stalled_us;         /* monotonic: since then … */
     size_t stalled_n;           /* … when so many bytes were not taken … */
@@ -215,6 +216,10 @@ struct upstream {
     char denial[160]; /* the latest refusal that came in the place of a reply */
     char *text;       /* its address, as configured */
     unsigned naddr, at;
+    bool cut;                     /* these are not all that its name leads to */
+    bool astray[UPSTREAM_SHARED]; /* the shared link is at none of them */
+    bool doubted;                 /* a client has come since the name was asked for … */
+    int64_t asked_us;             /* … at this time, monotonic */
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t addr_n[ADDRESSES];
 
@@ -299,9 +304,11 @@ void upstream_unready(struct upstream *up, struct backoff *b, const char *why);
 /* find.c: where it is */
 enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
                          struct err *e) MUST_CHECK;
-bool find_must_ask(struct upstream *up);      /* the name has to be looked up, and is being so */
-bool find_has(const struct upstream *up);     /* addresses that may be used */
-void find_whether_moved(struct upstream *up); /* a client has come: what is shared may have to */
+bool find_must_ask(struct upstream *up);  /* the name has to be looked up, and is being so */
+bool find_has(const struct upstream *up); /* addresses that may be used */
+void find_doubt(struct upstream *up);     /* a client has come: does it still lead there? */
+void find_follow(struct upstream *up);    /* what is shared, as long as that is not so */
+uint64_t find_place(const struct upstream *up, unsigned i); /* of upstream_link.at */
 void find_end(struct upstream *up);
 
 /* dial.c: a connection to the address in use is under way, or to the next that lets it begin; the

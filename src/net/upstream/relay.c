@@ -30,7 +30,7 @@ static struct relay *relay_of(struct conn *c)
                             .window = WINDOW_SIZE / SIZE_FIRST,
                             .loud = cut_recalls(c->svc->upstream, c)};
     c->relay = r;
-    find_whether_moved(c->svc->upstream);
+    find_doubt(c->svc->upstream);
     return r;
 }
 

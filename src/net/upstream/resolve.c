@@ -52,10 +52,12 @@ void resolve(upstream_look_up *look_up, const char *host, uint16_t port, bool nu
     out->why = r ? gai_strerror(r) : NULL;
     if (r)
         return;
-    for (const struct addrinfo *ai = list; ai && out->n < ADDRESSES; ai = ai->ai_next) {
+    const struct addrinfo *ai = list;
+    for (; ai && out->n < ADDRESSES; ai = ai->ai_next) {
         memcpy(&out->addr[out->n], ai->ai_addr, ai->ai_addrlen);
         out->len[out->n++] = ai->ai_addrlen;
     }
+    out->cut = ai != NULL;
     freeaddrinfo(list);
 }
 

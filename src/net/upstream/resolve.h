@@ -25,6 +25,7 @@ struct resolved {
     unsigned n; /* 0: none, and why says so */
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t len[ADDRESSES];
+    bool cut;        /* it has others, too */
     bool none;       /* there is no such name, as opposed to: nobody can say */
     const char *why; /* static; NULL where there are some */
 };

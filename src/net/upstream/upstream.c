@@ -85,6 +85,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
     }
     if (doubt)
         upstream_doubt(up);
+    find_follow(up);
     if (busy)
         upstream_tick_anew(up);
     else

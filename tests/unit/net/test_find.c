@@ -1,9 +1,14 @@
 /* Looking a server up: what its addresses are good for, and for how long. */
+#include "net/upstream/links.h"
 #include "net/upstream/resolve.h"
 #include "unit/net/upstream_rig.h"
 
 #include <netdb.h>
 #include <stdatomic.h>
+
+enum {
+    CROWD = 8
+};
 
 /* ---- a clock that the test sets forward ------------------------------------------------------ */
 
@@ -94,15 +99,129 @@ static void who_shares_stays_while_nobody_is_there_yet(void **state)
     NET_AWAIT(times_asked() > before && stats()->errors > 0);
     served_at(shared, c);
     three = listen_at("127.0.0.3");
-    atomic_store(&ahead_us, 6000000);
-    (void)close(d);
-    served_at(shared, d = dial(&b));
+    served_at(shared, c); /* none comes, and nothing is asked for */
     next = accepted(three);
+    assert_int_equal(times_asked(), before + 1);
     expect_end(shared);
     served_at(next, c);
     int ends[] = {next, shared, c, d, two, three};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         (void)close(ends[i]);
+}
+
+/* It was asked for just before: it is again, once that may be. */
+static void who_comes_early_is_followed_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", NULL, 0);
+    served_at(shared, d);
+    assert_int_equal(times_asked(), 1);
+    assert_true(nobody_comes(three));
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, c);
+    int next = accepted(three);
+    expect_end(shared);
+    served_at(next, d);
+    assert_int_equal(times_asked(), 2);
+    int ends[] = {next, shared, c, d, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+static bool remembers;
+
+static void do_recall(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    remembers = n->svc.upstream->unready[UPSTREAM_TEXT].until_us != 0;
+}
+
+static void do_hold_back(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    n->svc.upstream->unready[UPSTREAM_TEXT].until_us = INT64_MAX; /* or it would be tried there */
+}
+
+static bool recalls_a_refusal(void)
+{
+    net_bench_call(&b, do_recall, NULL);
+    return remembers;
+}
+
+/* Else nobody would have a link of his own any more who asks for much. */
+static void what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    NET_AWAIT(recalls_a_refusal());
+    net_bench_call(&b, do_hold_back, NULL);
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 6000000);
+    served_at(shared, e);
+    NET_AWAIT(!recalls_a_refusal());
+    served_at(shared, c);
+    int ends[] = {shared, c, d, e, two};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+/* It may be among those that there was no room for. */
+static void of_a_name_with_many_addresses_any_will_do(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    more_before(ADDRESSES);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    NET_AWAIT(times_asked() == 2);
+    pass(300);
+    served_at(shared, c);
+    assert_int_equal(stats()->errors, 0);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+static void whoever_comes_where_nobody_can_say_asks_now_and_then(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c[CROWD];
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int shared = served_by(two, c[0] = dial(&b), "share");
+    name_is(NULL, NULL, EAI_NONAME);
+    atomic_store(&ahead_us, 3000000);
+    for (int i = 1; i < CROWD; i++) {
+        served_at(shared, c[i] = dial(&b));
+        pass(20);
+    }
+    assert_int_equal(times_asked(), 2);
+    for (int i = 0; i < CROWD; i++)
+        (void)close(c[i]);
+    (void)close(shared);
+    (void)close(two);
 }
 
 /* It is known where to, by an old answer, but we have no descriptor left. */
@@ -136,10 +255,6 @@ static void a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once(vo
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
-
-enum {
-    CROWD = 8
-};
 
 /* One lookup that fails is one failure, however many links wait for it: 50 ms. */
 static void a_lookup_that_fails_many_fails_once(void **state)
@@ -263,6 +378,10 @@ int main(void)
         BENCH(an_old_address_is_not_used_for_ever),
         BENCH(who_comes_is_where_the_name_leads_by_now),
         BENCH(who_shares_stays_while_nobody_is_there_yet),
+        BENCH(who_comes_early_is_followed_all_the_same),
+        BENCH(what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back),
+        BENCH(of_a_name_with_many_addresses_any_will_do),
+        BENCH(whoever_comes_where_nobody_can_say_asks_now_and_then),
         BENCH(a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once),
         BENCH(a_lookup_that_fails_many_fails_once),
         BENCH(an_address_that_says_nothing_is_not_followed_by_the_next),
