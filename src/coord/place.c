@@ -85,25 +85,37 @@ static enum coord_status check_names(const char *path, struct coord_reply *r)
     return COORD_OK;
 }
 
+/* To open a pipe might take for ever. */
+static enum coord_status check_beside(const char *name, const char *real, const struct stat *file,
+                                      struct coord_reply *r)
+{
+    struct stat st;
+    if (lstat(name, &st) != 0)
+        return COORD_OK;
+    if (!S_ISREG(st.st_mode))
+        return outcome_refused(
+            r, "%s: expected a journal or nothing, found another kind of file: remove it", name);
+    if (is_stranger(real, file, st.st_uid))
+        return outcome_refused(
+            r,
+            "%s: expected no journal of another user's, which would be played back, "
+            "found one of uid %u: remove it, and give the pool a directory of its own",
+            name, st.st_uid);
+    return COORD_OK;
+}
+
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r)
 {
     char real[PATH_MAX], name[PATH_MAX + 16];
-    struct stat file, st;
+    struct stat file;
     if (stat(path, &file) != 0 || !realpath(path, real))
         return create ? check_directory(path, r) : COORD_OK;
-    enum coord_status named = check_names(path, r);
-    if (named != COORD_OK)
-        return named;
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+    enum coord_status s = check_names(path, r);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && s == COORD_OK; i++) {
         (void)snprintf(name, sizeof name, "%s%s", real, beside[i]);
-        if (lstat(name, &st) == 0 && is_stranger(real, &file, st.st_uid))
-            return outcome_refused(
-                r,
-                "%s: expected no journal of another user's, which would be played back, "
-                "found one of uid %u: remove it, and give the pool a directory of its own",
-                name, st.st_uid);
+        s = check_beside(name, real, &file, r);
     }
-    return COORD_OK;
+    return s;
 }
 
 /* Whoever owns the directory can lead us nowhere else: it is open when its owner is asked, and the

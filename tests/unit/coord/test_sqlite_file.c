@@ -485,6 +485,25 @@ static void what_cannot_be_opened_says_why(void **state)
     coord_free(c);
 }
 
+static void a_journal_that_is_a_pipe_is_not_waited_for(void **state)
+{
+    static const char *const beside[] = {"-journal", "-wal", "-shm"};
+    struct fixture *f = *state;
+    struct coord_pool p;
+    char name[sizeof f->db + 16];
+    assert_int_equal(make(f, 3), COORD_OK);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", f->db, beside[i]);
+        coord_idle(f->c);
+        (void)unlink(name);
+        assert_int_equal(mkfifo(name, 0600), 0);
+        assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
+        coord_says(&f->r, "expected a journal or nothing, found another kind of file");
+        assert_int_equal(unlink(name), 0);
+        assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    }
+}
+
 /* By another name of it SQLite would not play back what was cut short by this one. */
 static void a_file_of_two_names_is_not_used(void **state)
 {
@@ -566,6 +585,7 @@ int main(void)
         TEST(a_damaged_file_is_named),
         TEST(somebody_elses_file_is_not_to_be_removed),
         TEST(what_cannot_be_opened_says_why),
+        TEST(a_journal_that_is_a_pipe_is_not_waited_for),
         TEST(a_file_of_two_names_is_not_used),
         TEST(a_file_mounted_alone_is_not_used),
         TEST(a_place_is_a_device_and_an_inode_with_its_birth),
