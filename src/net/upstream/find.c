@@ -140,10 +140,14 @@ void find_follow(struct upstream *up)
     bool shares = false;
     bool may = !up->net->rests && !up->net->draining;
     for (unsigned i = 0; up->resolver && i < UPSTREAM_SHARED; i++) {
-        struct upstream_link *l = up->shared[i];
+        struct upstream_link *l = up->shared[i], *next = up->next[i];
         bool was = up->astray[i];
         shares |= l != NULL;
+        if (next && next->at != 0 && !leads_to(up, next)) /* the name has gone on since */
+            link_drop(next);
         up->astray[i] = l && l->state == LINK_OPEN && !leads_to(up, l);
+        if (up->astray[i] && !was)
+            upstream_moved(up);
         if (up->astray[i] && may)
             link_replace(l);
         else if (was && !up->astray[i]) /* who let nobody in was another one */

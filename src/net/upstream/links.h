@@ -118,7 +118,7 @@ struct upstream_link {
     uint32_t size;    /* bytes of a reply, about */
     struct frame frame;
     uint64_t frame_n;           /* bytes of it */
-    uint64_t at;                /* a hash of the address that it was dialled to */
+    uint64_t at;                /* a hash of the address that it was dialled to; 0: none yet */
     int64_t since_us;           /* monotonic: latest sign of life while one is expected */
     int64_t stalled_us;         /* monotonic: since then … */
     size_t stalled_n;           /* … when so many bytes were not taken … */
@@ -140,6 +140,7 @@ enum upstream_trouble {
     TROUBLE_OWN,
     TROUBLE_HERE,
     TROUBLE_FAULT,
+    TROUBLE_MOVED,
     TROUBLES
 };
 
@@ -293,7 +294,8 @@ void upstream_refused(const struct upstream_link *l, const char *why);
 /* A reply says so before another has come; alien: it is of another kind. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
 void upstream_faulty(struct upstream *up, const char *why); /* it serves, but says so */
-void upstream_serves(struct upstream *up);                  /* a shared link was let in */
+void upstream_moved(struct upstream *up);     /* what is shared is not where the name leads */
+void upstream_serves(struct upstream *up);    /* a shared link was let in */
 void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
 void upstream_broke(const struct upstream_link *l, const char *why);
 void upstream_doubt(struct upstream *up);                  /* a client's own has timed out */

@@ -210,6 +210,14 @@ void upstream_faulty(struct upstream *up, const char *why)
                  kv_str("why", why), kv_u64("more", more));
 }
 
+void upstream_moved(struct upstream *up)
+{
+    uint64_t more = 0;
+    if (may_say(up, TROUBLE_MOVED, &more))
+        log_info("the name of the server behind leads elsewhere", kv_str("protocol", up->svc->name),
+                 kv_str("address", up->text), kv_u64("more", more));
+}
+
 void upstream_serves(struct upstream *up)
 {
     if (up->stats.up)

@@ -179,6 +179,31 @@ static void what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back(vo
         (void)close(ends[i]);
 }
 
+static void who_is_not_let_in_yet_where_the_name_led_takes_no_place(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    b.svc.probe = probe;
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    int late = accepted(three);
+    expect(late, "version\r\n");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 5500000); /* within the time that it has */
+    served_at(shared, e);
+    expect_end(late);
+    served_at(shared, c);
+    int ends[] = {shared, late, c, d, e, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* It may be among those that there was no room for. */
 static void of_a_name_with_many_addresses_any_will_do(void **state)
 {
@@ -380,6 +405,7 @@ int main(void)
         BENCH(who_shares_stays_while_nobody_is_there_yet),
         BENCH(who_comes_early_is_followed_all_the_same),
         BENCH(what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back),
+        BENCH(who_is_not_let_in_yet_where_the_name_led_takes_no_place),
         BENCH(of_a_name_with_many_addresses_any_will_do),
         BENCH(whoever_comes_where_nobody_can_say_asks_now_and_then),
         BENCH(a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once),
