@@ -120,6 +120,16 @@ static enum err_code apply_text(struct conf_load *l, const struct conf_option *o
     return ERR_OK;
 }
 
+/* What a disk that is full leaves of a file; read again that would be the defaults, which ask for
+ * no users. */
+static enum err_code refuse_nothing(struct conf_load *l)
+{
+    return err_set(
+        l->e, ERR_INVALID,
+        "%s: expected options, or {} for none, found an empty file: it may have been cut",
+        conf_text_name(l->name));
+}
+
 static enum err_code apply_file(struct conf_load *l, struct span yaml)
 {
     struct conf_doc *d = NULL;
@@ -127,8 +137,12 @@ static enum err_code apply_file(struct conf_load *l, struct span yaml)
     for (size_t i = 0; i < CONF_OPTIONS; i++)
         if (l->marks.of[i].value.line)
             l->source[i] = CONF_SOURCE_FILE;
-    if (rc || l->first.code || l->marks.empty)
+    if (rc || l->first.code)
         return rc;
+    if (l->marks.empty && l->again)
+        return refuse_nothing(l);
+    if (l->marks.empty)
+        return ERR_OK;
     rc = conf_doc_read(yaml, &d, l->e);
     if (rc)
         return conf_marks_blame(l->name, (struct conf_mark){1, 1}, rc, l->e);
@@ -186,18 +200,26 @@ static enum err_code load(struct conf_load *l, struct span yaml, char *const *se
     return rc ? rc : conf_check_oddities(l);
 }
 
-enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
-                             size_t nsets, char *const *envp, struct conf_list *errors,
-                             struct err *e)
+static enum err_code load_text(struct conf *c, const char *name, bool again, struct span yaml,
+                               char *const *sets, size_t nsets, char *const *envp,
+                               struct conf_list *errors, struct err *e)
 {
     struct err ignored;
-    struct conf_load l = {.conf = c, .name = name, .e = e ? e : &ignored, .errors = errors};
+    struct conf_load l = {
+        .conf = c, .name = name, .again = again, .e = e ? e : &ignored, .errors = errors};
     memset(c, 0, sizeof *c);
     enum err_code rc = load(&l, yaml, sets, nsets, envp);
     conf_marks_clear(&l.marks);
     if (rc)
         conf_clear(c);
     return rc;
+}
+
+enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
+                             size_t nsets, char *const *envp, struct conf_list *errors,
+                             struct err *e)
+{
+    return load_text(c, name, false, yaml, sets, nsets, envp, errors, e);
 }
 
 /* again: by who cannot wait, and has read it before. What a disk that is full leaves of it is
@@ -214,11 +236,6 @@ static enum err_code read_file(const char *file, bool again, char *mem, size_t *
     else if (*n > CONF_FILE_MAX)
         rc =
             err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", name, CONF_FILE_MAX);
-    else if (again && *n == 0)
-        rc = err_set(
-            e, ERR_INVALID,
-            "%s: expected options, or {} for none, found an empty file: it may have been cut",
-            name);
     if (fd >= 0)
         (void)close(fd);
     return rc;
@@ -237,7 +254,7 @@ static enum err_code load_file(struct conf *c, const char *file, bool again, cha
         return err_set(e, ERR_NOMEM, "no memory to read %s", conf_text_name(file));
     enum err_code rc = read_file(file, again, mem, &n, e);
     if (!rc)
-        rc = conf_load_text(c, file, span_of(mem, n), sets, nsets, envp, errors, e);
+        rc = load_text(c, file, again, span_of(mem, n), sets, nsets, envp, errors, e);
     free(mem);
     return rc;
 }

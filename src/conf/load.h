@@ -27,6 +27,7 @@ struct conf_told {
 struct conf_load {
     struct conf *conf;
     const char *name; /* of the file; NULL: there is none */
+    bool again;       /* it was read before: nothing in it is an error */
     struct conf_marks marks;
     enum conf_source source[CONF_OPTIONS];      /* of the value in conf */
     bool wrong[CONF_OPTIONS];                   /* a value of it is, or may be: see conf_check */

@@ -461,6 +461,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         (r = start_keeper(a, e)))
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
+                                                        .file = a->start.file,
                                                         .net = a->net,
                                                         .auth = a->serve.auth,
                                                         .keeper = a->keeper,
@@ -515,6 +516,7 @@ static void stop(struct app *a)
             leave();
         keeper_free(a->keeper);
     }
+    heir_block(); /* one more signal is no other end */
     auth_free(a->serve.auth);
     a->serve.auth = NULL;
     net_free(a->net);

@@ -150,6 +150,27 @@ static void took_too_long(void *arg)
     (void)kill(u->child, SIGKILL);
 }
 
+static struct stat look(const struct upgrade *u)
+{
+    struct stat st = {.st_size = 0};
+    if (u->o.file)
+        (void)stat(u->o.file, &st); /* one that is gone is none */
+    return st;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Be it written over, or another in its place. */
+static bool has_changed(const struct upgrade *u)
+{
+    struct stat now = look(u), then = u->conf;
+    return now.st_dev != then.st_dev || now.st_ino != then.st_ino || now.st_size != then.st_size ||
+           !same_time(&now.st_mtim, &then.st_mtim) || !same_time(&now.st_ctim, &then.st_ctim);
+}
+
 static void check(struct upgrade *u)
 {
     char name[64];
@@ -157,6 +178,7 @@ static void check(struct upgrade *u)
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
     u->child = 0;
     u->late = false;
+    u->conf = look(u);
     u->since_us = clock_mono_us(u->o.clock);
     if (parcel >= 0 && (u->said = memfile_new("sidflake check")) < 0)
         why = errno;
@@ -349,6 +371,11 @@ static void try_exchange(void *arg)
         heir_signals();
         net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG), hold_signals,
                   u);
+        return;
+    }
+    if (has_changed(u)) { /* what the next program cannot start with would be the end of it */
+        go_on(u);
+        check(u);
         return;
     }
     if (memfile_room(&b, PARCEL_MAX)) {

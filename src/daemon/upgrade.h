@@ -28,6 +28,7 @@
 #include "net/net.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 enum upgrade_step {
     UPGRADE_IDLE,
@@ -38,6 +39,7 @@ enum upgrade_step {
 
 struct upgrade_options {
     char *const *argv; /* of main, ends with NULL */
+    const char *file;  /* the configuration; NULL: there is none */
     struct net *net;
     const struct auth *auth; /* NULL: nobody logs in */
     struct keeper *keeper;
@@ -55,6 +57,7 @@ struct upgrade {
     int said;         /* CHECKING: memory file with its output; else -1 */
     int64_t since_us; /* CHECKING: monotonic */
     bool late;        /* CHECKING: the child was ended, since it took too long */
+    struct stat conf; /* from CHECKING on: the configuration, when it was checked */
     bool again;       /* asked for while one was under way: the program may have changed since */
     bool proven;      /* EXCHANGING: as the keeper says */
     bool rests;       /* EXCHANGING: nothing is forwarded any more */

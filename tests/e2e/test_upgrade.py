@@ -373,6 +373,23 @@ def empty_conf(case):
     assert s.id() > 0
 
 
+@test("SIGUSR2 while Redis hangs: a configuration that is cut between check and exchange is checked again", beside=True)
+def cut_meanwhile(case):
+    redis = case.pool()
+    s = case.sidecar(redis, {"coordinator.timeout": "4s", "lease.renew_every": "1s"})
+    with s.resp() as r:
+        redis.send(signal.SIGSTOP)
+        time.sleep(1.5)  # a renewal is under way
+        s.send(signal.SIGUSR2)
+        s.wait_log("upgrading in place")
+        time.sleep(1)  # it is checked, and the keeper asked to rest
+        with open(s.conf, "a", encoding="utf-8") as f:
+            f.write("nonsense: 1\n")
+        redis.send(signal.SIGCONT)
+        s.wait_log("upgrade refused, this program goes on.*nonsense")
+        assert r.ask("GET", "id:orders") and s.running()
+
+
 @test("SIGUSR2 takes up a changed configuration: listeners added and removed, all options")
 def changed_conf(case):
     redis = case.pool()

@@ -325,6 +325,15 @@ static void test_read_again(void **state)
     struct conf c = load(name, NULL, NULL, 0, NULL);
     conf_clear(&c);
     refuses_again(name, ": expected options, or {} for none, found an empty file");
+    static const char *const nothing[] = {"\n", "# options:\n", "\xef\xbb\xbf", "---\n", "~\n"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        assert_int_equal(ftruncate(fileno(f), 0), 0);
+        rewind(f);
+        assert_true(fputs(nothing[i], f) >= 0 && fflush(f) == 0);
+        refuses_again(name, ": expected options, or {} for none, found an empty file");
+    }
+    assert_int_equal(ftruncate(fileno(f), 0), 0);
+    rewind(f);
     refuses_again("/dev/null", "/dev/null: expected a regular file, found another kind");
     refuses_again("/", "/: expected a regular file, found another kind");
     (void)fputs("{}\n", f);
