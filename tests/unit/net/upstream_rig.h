@@ -54,7 +54,7 @@ static size_t buffer; /* bytes, of upstream_config */
 static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answers = PTHREAD_COND_INITIALIZER;
 static const char *hosts[3]; /* what the name stands for; NULL ends it */
-static int others;           /* so many addresses stand before them, where nobody listens */
+static int preceding;        /* so many addresses stand before them, where nobody listens */
 static int failure;          /* of getaddrinfo; 0: none */
 static bool silent;          /* nobody answers */
 static unsigned asked;
@@ -70,7 +70,7 @@ static inline int look_up(const char *host, const char *service, const struct ad
     while (silent)
         (void)pthread_cond_wait(&answers, &names);
     int r = failure;
-    for (int i = 0; !r && i < others; i++) {
+    for (int i = 0; !r && i < preceding; i++) {
         char other[32];
         (void)snprintf(other, sizeof other, "127.0.9.%d", i + 1);
         r = getaddrinfo(other, service, &numeric, end);
@@ -98,7 +98,7 @@ static inline void name_is(const char *first, const char *second, int fails)
 static inline void more_before(int n)
 {
     (void)pthread_mutex_lock(&names);
-    others = n;
+    preceding = n;
     (void)pthread_mutex_unlock(&names);
 }
 
