@@ -17,6 +17,7 @@ import harness
 import ids
 import test_clock
 import test_replicas
+import wire
 from harness import rest_ms, until
 from runner import test
 
@@ -255,9 +256,13 @@ def put_back(case):
 
     s = case.sidecar(redis, options)
     numbers = {number(s) for _ in range(50)}
-    redis.ask("DEL", *redis.ask("KEYS", "sidflake:*"))
-    for key, dump in dumps:
-        redis.ask("RESTORE", key, 0, dump)
+    with wire.Resp(redis.sock) as r:  # at once: whoever asks meanwhile would know that it is gone
+        keys = r.ask("KEYS", "sidflake:*")
+        r.ask("MULTI")
+        r.ask("DEL", *keys)
+        for key, dump in dumps:
+            r.ask("RESTORE", key, 0, dump)
+        assert len(r.ask("EXEC")) == 1 + len(dumps)
     new = case.sidecar(redis, options)
     assert new.worker() == s.worker()
     assert number(new) in numbers
