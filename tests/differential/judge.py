@@ -130,9 +130,12 @@ KEYS = {b"MSET": slice(1, None, 2), b"MGET": slice(1, None), b"DEL": slice(1, No
         b"LMPOP": slice(2, -1), b"ZINTERCARD": slice(2, None), b"OBJECT": slice(2, 3), b"XREAD": slice(4, None)}
 
 
+CUT = re.compile(rb"(?:[a-z](?:~[0-9a-f]{0,7})?)?\Z")  # what a wrong length leaves of a key with a tag
+
+
 def nameless(data):
-    """Whether a request for Redis has a key that is empty: it is every stream's."""
-    return any(words and not KEYLESS.match(words[0]) and b"" in words[KEYS.get(words[0].upper(), slice(1, 2))]
+    """Whether a request for Redis has a key that is empty, or was cut within its tag: it is every stream's."""
+    return any(words and not KEYLESS.match(words[0]) and any(map(CUT.match, words[KEYS.get(words[0].upper(), slice(1, 2))]))
                for words in words_of(data))
 
 
@@ -157,7 +160,7 @@ VALUE = re.compile(rb"VALUE (\S+) \d+ (\d+)[^\r\n]*\r\n|VA (\d+)[^\r\n]*\r\n")
 def attributable(mode, data, got):
     """What came for a stream's bytes, but for the values of keys without a tag: others may have put in
     whatever they like. In binary all of it, or nothing where such a key may be among the packets'; so for
-    Redis with an empty key."""
+    Redis with a key that is empty, or cut."""
     if mode == "resp":
         return b"" if nameless(data) else got
     if data[:1] == b"\x80":
