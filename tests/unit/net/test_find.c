@@ -28,15 +28,21 @@ static int64_t mono_us(struct clock *c)
 
 static struct clock ahead = {wall_us, mono_us};
 
+/* It leads to 127.0.0.2, for the time being. */
+static void start_by_name(void)
+{
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+}
+
 /* Its address may be somebody else's by then. */
 static void an_old_address_is_not_used_for_ever(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2");
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), first = served_by(two, c, "up");
     name_is(NULL, NULL, EAI_AGAIN);
     atomic_store(&ahead_us, 30000000);
@@ -57,10 +63,7 @@ static void who_comes_is_where_the_name_leads_by_now(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
     name_is("127.0.0.3", "127.0.0.2", 0);
     atomic_store(&ahead_us, 3000000);
@@ -87,10 +90,7 @@ static void who_shares_stays_while_nobody_is_there_yet(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2"), three = -1, next = -1;
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
     name_is("127.0.0.3", NULL, 0);
     atomic_store(&ahead_us, 3000000);
@@ -114,10 +114,7 @@ static void who_comes_early_is_followed_all_the_same(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
     name_is("127.0.0.3", NULL, 0);
     served_at(shared, d);
@@ -159,10 +156,7 @@ static void what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back(vo
 {
     (void)state;
     int two = listen_at("127.0.0.2");
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
     name_is("127.0.0.3", NULL, 0);
     atomic_store(&ahead_us, 3000000);
@@ -185,10 +179,7 @@ static void who_is_not_let_in_yet_where_the_name_led_takes_no_place(void **state
     int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
     b.svc.probe = probe;
     timeout_us = 60000000;
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
     name_is("127.0.0.3", NULL, 0);
     atomic_store(&ahead_us, 3000000);
@@ -210,10 +201,7 @@ static void of_a_name_with_many_addresses_any_will_do(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2");
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
     more_before(ADDRESSES);
     atomic_store(&ahead_us, 3000000);
@@ -232,10 +220,7 @@ static void whoever_comes_where_nobody_can_say_asks_now_and_then(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2"), c[CROWD];
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int shared = served_by(two, c[0] = dial(&b), "share");
     name_is(NULL, NULL, EAI_NONAME);
     atomic_store(&ahead_us, 3000000);
@@ -257,10 +242,7 @@ static void a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once(vo
     int two = listen_at("127.0.0.2");
     char greeting[] = "let me in\n";
     struct rlimit was, none;
-    name_is("127.0.0.2", NULL, 0);
-    atomic_store(&ahead_us, 0);
-    b.conf.clock = &ahead;
-    start("server.example");
+    start_by_name();
     int c = dial(&b), shared = served_by(two, c, "share");
     name_is(NULL, NULL, EAI_AGAIN);
     atomic_store(&ahead_us, 30000000);
