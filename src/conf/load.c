@@ -222,8 +222,7 @@ enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml,
     return load_text(c, name, false, yaml, sets, nsets, envp, errors, e);
 }
 
-/* again: by who cannot wait, and has read it before. What a disk that is full leaves of it is
- * empty, and that would be the defaults, which ask for no users. */
+/* again: by who cannot wait, and has read it before. */
 static enum err_code read_file(const char *file, bool again, char *mem, size_t *n, struct err *e)
 {
     const char *name = conf_text_name(file);

@@ -166,9 +166,10 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 /* Be it written over, or another in its place. */
 static bool has_changed(const struct upgrade *u)
 {
-    struct stat now = look(u), then = u->conf;
-    return now.st_dev != then.st_dev || now.st_ino != then.st_ino || now.st_size != then.st_size ||
-           !same_time(&now.st_mtim, &then.st_mtim) || !same_time(&now.st_ctim, &then.st_ctim);
+    const struct stat now = look(u), *then = &u->conf;
+    return now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
+           now.st_size != then->st_size || !same_time(&now.st_mtim, &then->st_mtim) ||
+           !same_time(&now.st_ctim, &then->st_ctim);
 }
 
 static void check(struct upgrade *u)
