@@ -247,8 +247,6 @@ void net_bench_init(struct net_bench *b)
                                   .settle = settle,
                                   .arg = b};
     b->door.mode = 0600;
-    (void)pthread_mutex_init(&b->lock, NULL);
-    (void)pthread_cond_init(&b->done, NULL);
 }
 
 static void notified(void *arg)
@@ -285,6 +283,8 @@ void net_bench_inherit(struct net_bench *b, struct span records, const char *add
     net_inherit(b->net, records);
     if (net_listen(b->net, where, &b->door, &b->svc, b->address, sizeof b->address, &e))
         fail_msg("%s", e.text);
+    (void)pthread_mutex_init(&b->lock, NULL);
+    (void)pthread_cond_init(&b->done, NULL);
     b->halted = false;
     assert_int_equal(pthread_create(&b->thread, NULL, run, b), 0);
     b->running = true;
