@@ -30,6 +30,11 @@ static bool wants_login(const char *line)
     return strncmp(line, "-NOAUTH", 7) == 0 || strcmp(line, "CLIENT_ERROR unauthenticated") == 0;
 }
 
+static int expect_user(const struct ctl_args *a)
+{
+    return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
+}
+
 /* Logs in as both protocols want it; which one it is, the answer to PING tells. Where no login is
  * wanted none is sent: for memcached it is a `set`, and what is behind would store the password. */
 static int log_in(const struct ctl_args *a, FILE *f)
@@ -66,7 +71,8 @@ static int open_sidecar(const struct ctl_args *a, FILE **out)
     if (addr_parse(span_str(address_of(a)), &addr, &e))
         return ctl_fail(CTL_USAGE, "--connect: %s", e.text);
     if (addr_connect(&addr, TIMEOUT_US, &fd, &e))
-        return ctl_fail(CTL_DOWN, "%s", e.text);
+        return ctl_fail(CTL_DOWN, "%s%s", e.text,
+                        a->connect ? "" : "; --connect says where the sidecar listens");
     *out = fdopen(fd, "r+");
     if (*out) {
         int status = a->user ? log_in(a, *out) : CTL_OK;
@@ -90,7 +96,8 @@ static int next_one(FILE *f, const struct ctl_args *a, char id[512])
         return ctl_fail(CTL_BAD, "\"%s%s\" is no ID of this sidecar", a->prefix, a->rest[0]);
     bool memcached = strncmp(line, "VALUE ", 6) == 0;
     if (!memcached && line[0] != '$')
-        return ctl_fail(CTL_BAD, "%s", ctl_clean(id, 512, span_str(line)));
+        return wants_login(line) ? expect_user(a)
+                                 : ctl_fail(CTL_BAD, "%s", ctl_clean(id, 512, span_str(line)));
     if (!ctl_read_line(f, id, 512) || (memcached && !ctl_read_line(f, line, sizeof line)))
         return ctl_fail(CTL_DOWN, "%s: the answer was cut short", address_of(a));
     if (!dec_u64(span_str(id), &number))
@@ -176,7 +183,7 @@ static int ask_figure(const struct ctl_args *a, const struct figure *what, char 
     if (*value)
         return CTL_OK;
     if (wanted)
-        return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
+        return expect_user(a);
     if (is_error(line))
         return ctl_fail(CTL_BAD, "%s: %s", address_of(a),
                         ctl_clean(shown, sizeof shown, span_str(line)));

@@ -246,8 +246,9 @@ def ctl(case):
         login = ("--connect", where, "--user", "ann", "--password-file", password)
         assert len(case.ctl("next", "a", "-n", "3", *login, expect=0).stdout.split()) == 3
         case.ctl("ping", *login, expect=0)
-        refused = case.ctl("ping", "--connect", where)
-        assert refused.returncode == 1 and "--user" in refused.stderr, refused
+        for what in (("ping",), ("next", "a")):
+            refused = case.ctl(*what, "--connect", where)
+            assert refused.returncode == 1 and "expected --user" in refused.stderr, refused
         with open(case.path("wrong"), "w") as f:
             f.write("wrong\n")
         case.ctl("next", "a", "--connect", where, "--user", "ann", "--password-file",
