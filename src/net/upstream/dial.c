@@ -55,7 +55,7 @@ bool link_dial(struct upstream_link *l)
         }
         why = errno;
         if (!is_short(why))
-            upstream_missed(up, l->round, strerror(why));
+            upstream_missed(l, strerror(why));
         else if (why == EADDRNOTAVAIL) /* also of a kind that this host has no address of */
             up->at = (up->at + 1) % up->naddr;
         else
@@ -70,7 +70,7 @@ bool link_dial_elsewhere(struct upstream_link *l, const char *why)
 {
     struct upstream *up = l->up;
     bool late = upstream_now_us(up) - l->since_us > up->timeout_us;
-    upstream_missed(up, l->round, why);
+    upstream_missed(l, why);
     if (late || l->tries >= up->naddr || upstream_waits(up, l->lane, l->speaks))
         return false;
     ev_io_stop(up->net->loop, &l->wr);

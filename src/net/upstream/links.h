@@ -283,9 +283,9 @@ void crowd_call(struct crowd *c); /* … until net_go_on finds that the first ma
 
 /* reach.c, what has happened: */
 bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */
-/* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
-void upstream_missed(struct upstream *up, uint32_t round, const char *why);
-void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
+/* The address in use did not let l connect. */
+void upstream_missed(const struct upstream_link *l, const char *why);
+void upstream_lookup_failed(const struct upstream_link *l, const char *why); /* of its name */
 void upstream_connected(struct upstream *up);
 /* The server's reply to a greeting: words that are not those in the log are told, too. */
 void upstream_says(struct upstream *up, const char *why);

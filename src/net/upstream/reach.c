@@ -73,47 +73,6 @@ static bool has_shared(const struct upstream *up)
     return false;
 }
 
-void upstream_missed(struct upstream *up, uint32_t round, const char *why)
-{
-    up->stats.errors++;
-    if (round != up->round) /* others that tried at the same time have said so */
-        return;
-    up->round++;
-    up->at = (up->at + 1) % up->naddr;
-    if (++up->missed < up->naddr)
-        return;
-    up->missed = 0;
-    hold_back(&up->connects, upstream_now_us(up));
-    set_why(up, why);
-    if (!has_shared(up))
-        lost(up, TROUBLE_CONNECT, why);
-}
-
-void upstream_lookup_failed(struct upstream *up, const char *why)
-{
-    char text[ERR_TEXT_MAX];
-    (void)snprintf(text, sizeof text, "cannot look up %s: %s", up->host, why);
-    up->stats.errors++;
-    if (upstream_now_us(up) >= up->connects.until_us)
-        hold_back(&up->connects, upstream_now_us(up));
-    set_why(up, text);
-    if (!has_shared(up))
-        lost(up, TROUBLE_CONNECT, text);
-}
-
-void upstream_connected(struct upstream *up)
-{
-    up->round++;
-    up->missed = 0;
-    up->connects = (struct backoff){0, 0};
-}
-
-void upstream_says(struct upstream *up, const char *why)
-{
-    if (strcmp(up->said_why, why) != 0)
-        up->said_of = TROUBLES;
-}
-
 static void say_nobody_else(struct upstream *up, const char *why)
 {
     uint64_t more = 0;
@@ -129,6 +88,58 @@ static void lets_in_no_own(struct upstream *up, const char *why)
     up->stats.unowned++;
     up->stats.unowned_us = upstream_now_us(up);
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
+}
+
+/* Nobody can connect, which is of no matter to who shares, nor to who could as well. */
+static void unreached(const struct upstream_link *l, const char *why)
+{
+    struct upstream *up = l->up;
+    set_why(up, why);
+    if (!has_shared(up)) {
+        lost(up, TROUBLE_CONNECT, why);
+    } else if (!l->optional) {
+        lets_in_no_own(up, why);
+        say_nobody_else(up, why);
+    }
+}
+
+void upstream_missed(const struct upstream_link *l, const char *why)
+{
+    struct upstream *up = l->up;
+    up->stats.errors++;
+    if (l->round != up->round) /* others that tried at the same time have said so */
+        return;
+    up->round++;
+    up->at = (up->at + 1) % up->naddr;
+    if (++up->missed < up->naddr)
+        return;
+    up->missed = 0;
+    hold_back(&up->connects, upstream_now_us(up));
+    unreached(l, why);
+}
+
+void upstream_lookup_failed(const struct upstream_link *l, const char *why)
+{
+    struct upstream *up = l->up;
+    char text[ERR_TEXT_MAX];
+    (void)snprintf(text, sizeof text, "cannot look up %s: %s", up->host, why);
+    up->stats.errors++;
+    if (upstream_now_us(up) >= up->connects.until_us)
+        hold_back(&up->connects, upstream_now_us(up));
+    unreached(l, text);
+}
+
+void upstream_connected(struct upstream *up)
+{
+    up->round++;
+    up->missed = 0;
+    up->connects = (struct backoff){0, 0};
+}
+
+void upstream_says(struct upstream *up, const char *why)
+{
+    if (strcmp(up->said_why, why) != 0)
+        up->said_of = TROUBLES;
 }
 
 /* A client's own link may be let in where a shared one is not: it logs in by itself. */

@@ -314,7 +314,7 @@ void link_fail(struct upstream_link *l, const char *why)
     else if (is_next(l) && l->state != LINK_GREETING)
         upstream_unready(l->up, &l->up->unready[l->lane], why);
     else if (l->state == LINK_LOOKING)
-        upstream_lookup_failed(l->up, why);
+        upstream_lookup_failed(l, why);
     else if (l->state == LINK_GREETING || l->state == LINK_PROBING)
         upstream_refused(l, why);
     else if (l->state == LINK_OPEN)

@@ -90,7 +90,15 @@ static void a_server_that_lets_nobody_else_in_is_there_while_the_shared_link_is(
     expect(own, "down\n");
     assert_why("refused");
     assert_true(is_up());
+    assert_int_equal(stats()->unowned, 1); /* nothing else tells it */
+    assert_true(stats()->unowned_us > 0);
     served_at(link, c);
+    two = listen_at("127.0.0.2");
+    pass(300); /* until it may be tried */
+    int other = served_by(two, own, "up");
+    assert_true(stats()->unowned_us == 0);
+    (void)close(other);
+    (void)close(two);
     (void)close(link);
     (void)close(own);
     (void)close(c);
