@@ -25,31 +25,41 @@
 /* ---- the answer -------------------------------------------------------------------------------
  */
 
-static bool same_address(const struct upstream *up, unsigned at, const struct resolved *a,
-                         unsigned i)
-{
-    return up->addr_n[at] == a->len[i] && memcmp(&up->addr[at], &a->addr[i], a->len[i]) == 0;
-}
-
-/* The address in use stays in use if it is still one of them. */
-static void use(struct upstream *up, const struct resolved *a)
+/* Where one stands in a list of n; n: nowhere. */
+static unsigned stands(const struct sockaddr_storage *list, const socklen_t *len, unsigned n,
+                       const struct sockaddr_storage *one, socklen_t one_len)
 {
     unsigned at = 0;
+    while (at < n && !(len[at] == one_len && memcmp(&list[at], one, one_len) == 0))
+        at++;
+    return at;
+}
+
+/* In whatever order: a name that is to spread who connects has another with each answer. */
+static bool are_same(const struct upstream *up, const struct resolved *a)
+{
     bool same = up->naddr == a->n;
-    for (unsigned i = 0; i < a->n; i++) {
-        if (up->naddr > 0 && same_address(up, up->at, a, i))
-            at = i;
-        same = same && same_address(up, i, a, i);
-    }
+    for (unsigned i = 0; same && i < a->n; i++)
+        same = stands(up->addr, up->addr_n, a->n, &a->addr[i], a->len[i]) < a->n &&
+               stands(a->addr, a->len, a->n, &up->addr[i], up->addr_n[i]) < a->n;
+    return same;
+}
+
+/* The address in use stays in use if it is still one of them, and so does what becomes of attempts
+ * there: else answers that come more often than these end would keep us at one that hangs. */
+static void use(struct upstream *up, const struct resolved *a)
+{
     up->found_us = upstream_now_us(up);
     up->cut = a->cut;
-    if (same)
+    if (are_same(up, a))
         return;
+    unsigned at =
+        up->naddr > 0 ? stands(a->addr, a->len, a->n, &up->addr[up->at], up->addr_n[up->at]) : a->n;
     memcpy(up->addr, a->addr, sizeof up->addr);
     memcpy(up->addr_n, a->len, sizeof up->addr_n);
     up->naddr = a->n;
-    up->at = at;
-    up->round++; /* failures of attempts that are under way are of another list */
+    up->at = at < a->n ? at : 0;
+    up->round += at == a->n; /* failures of attempts that are under way are of another list */
     up->missed = 0;
 }
 

@@ -324,6 +324,74 @@ static void an_address_that_says_nothing_is_not_followed_by_the_next(void **stat
     (void)close(three);
 }
 
+/* Nobody comes through to it, and meanwhile the name is asked for again, by who comes. */
+static void leave_one_that_hangs(const char *first, const char *second, int before_them)
+{
+    int full = listen_at("127.0.0.2"), three = listen_at("127.0.0.3"), fd[CROWD];
+    fill(full, "127.0.0.2", fd);
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    NET_AWAIT(times_asked() == 1);
+    pass(100);
+    name_is(first, second, 0);
+    more_before(before_them);
+    atomic_store(&ahead_us, 3000000);
+    say(d, "share one\n");
+    NET_AWAIT(times_asked() == 2);
+    pass(100);
+    atomic_store(&ahead_us, 6000000);
+    expect(c, "down\n");
+    expect(d, "down\n");
+    pass(100);
+    (void)close(served_by(three, c, "share"));
+    for (int i = 0; i < CROWD; i++)
+        (void)close(fd[i]);
+    int ends[] = {c, d, full, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+static void an_address_that_hangs_is_left_though_the_next_answer_has_another_order(void **state)
+{
+    (void)state;
+    leave_one_that_hangs("127.0.0.3", "127.0.0.2", 0);
+}
+
+static void an_address_that_hangs_is_left_though_the_next_answer_has_another_beside_it(void **state)
+{
+    (void)state;
+    leave_one_that_hangs("127.0.0.2", "127.0.0.3", 1);
+}
+
+static void that_all_addresses_hang_is_told_in_whatever_order_they_come(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3"), fd[2][CROWD];
+    fill(two, "127.0.0.2", fd[0]);
+    fill(three, "127.0.0.3", fd[1]);
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    int c = dial(&b);
+    for (unsigned i = 1; i <= 2; i++) {
+        say(c, "share one\n");
+        NET_AWAIT(times_asked() == i);
+        pass(100);
+        name_is("127.0.0.3", "127.0.0.2", 0);
+        atomic_store(&ahead_us, i * 6000000);
+        expect(c, "down\n");
+    }
+    assert_why("the connection timed out");
+    for (int i = 0; i < CROWD; i++) {
+        (void)close(fd[0][i]);
+        (void)close(fd[1][i]);
+    }
+    int ends[] = {c, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* Of two old addresses one had refused, and one said nothing, when there were two new ones. The
  * first of those refuses: that is one of two, not two of two. */
 static void failures_at_old_addresses_do_not_count_against_new_ones(void **state)
@@ -394,6 +462,9 @@ int main(void)
         BENCH(a_successor_that_cannot_even_begin_is_not_asked_for_again_at_once),
         BENCH(a_lookup_that_fails_many_fails_once),
         BENCH(an_address_that_says_nothing_is_not_followed_by_the_next),
+        BENCH(an_address_that_hangs_is_left_though_the_next_answer_has_another_order),
+        BENCH(an_address_that_hangs_is_left_though_the_next_answer_has_another_beside_it),
+        BENCH(that_all_addresses_hang_is_told_in_whatever_order_they_come),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
         cmocka_unit_test(of_many_addresses_the_first_are_kept),
     };
