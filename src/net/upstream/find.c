@@ -71,6 +71,7 @@ static void found(struct ev_loop *loop, struct ev_async *w, int revents)
     struct resolved a;
     if (!resolver_take(up->resolver, &a))
         return;
+    up->asking = false;
     if (a.n > 0)
         use(up, &a);
     else if (a.none)
@@ -107,7 +108,8 @@ bool find_has(const struct upstream *up)
 
 static void ask(struct upstream *up)
 {
-    up->doubted = false;
+    up->doubted = up->asking; /* its answer may be older than who has come */
+    up->asking = true;
     up->asked_us = upstream_now_us(up);
     resolver_ask(up->resolver);
 }

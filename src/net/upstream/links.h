@@ -220,6 +220,7 @@ struct upstream {
     bool cut;                     /* these are not all that its name leads to */
     bool astray[UPSTREAM_SHARED]; /* the shared link is at none of them */
     bool doubted;                 /* a client has come since the name was asked for … */
+    bool asking;                  /* … which has not been answered yet … */
     int64_t asked_us;             /* … at this time, monotonic */
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t addr_n[ADDRESSES];
@@ -285,6 +286,8 @@ void crowd_call(struct crowd *c); /* … until net_go_on finds that the first ma
 bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */
 /* The address in use did not let l connect. */
 void upstream_missed(const struct upstream_link *l, const char *why);
+/* A link that had connected was not let in: another address may do better. */
+void upstream_turned_away(const struct upstream_link *l);
 void upstream_lookup_failed(const struct upstream_link *l, const char *why); /* of its name */
 void upstream_connected(struct upstream *up);
 /* The server's reply to a greeting: words that are not those in the log are told, too. */

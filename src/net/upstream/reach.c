@@ -118,6 +118,17 @@ void upstream_missed(const struct upstream_link *l, const char *why)
     unreached(l, why);
 }
 
+/* Who is served where we are, and is not let in once more, stays there. */
+void upstream_turned_away(const struct upstream_link *l)
+{
+    struct upstream *up = l->up;
+    bool served = l->owner || (up->shared[l->lane] != l && !up->astray[l->lane]);
+    if (served || l->at != find_place(up, up->at))
+        return;
+    up->round++;
+    up->at = (up->at + 1) % up->naddr;
+}
+
 void upstream_lookup_failed(const struct upstream_link *l, const char *why)
 {
     struct upstream *up = l->up;

@@ -309,6 +309,8 @@ void link_fail(struct upstream_link *l, const char *why)
 {
     if (l->state == LINK_CONNECTING && link_dial_elsewhere(l, why))
         return;
+    if (l->state == LINK_GREETING || l->state == LINK_PROBING)
+        upstream_turned_away(l);
     if (l->optional) /* the shared one goes on */
         upstream_unready(l->up, &l->up->unspared[l->speaks], why);
     else if (is_next(l) && l->state != LINK_GREETING)

@@ -131,6 +131,32 @@ static void who_comes_early_is_followed_all_the_same(void **state)
         (void)close(ends[i]);
 }
 
+/* It answers for who had come before the name led elsewhere. */
+static void who_comes_while_a_name_is_being_looked_up_is_followed_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    start_by_name();
+    int c = dial(&b), d = dial(&b), e = dial(&b), shared = served_by(two, c, "share");
+    atomic_store(&ahead_us, 3000000);
+    be_silent(true);
+    served_at(shared, d);
+    atomic_store(&ahead_us, 6000000);
+    served_at(shared, e);
+    be_silent(false);
+    NET_AWAIT(times_asked() == 2);
+    pass(100);
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 9000000);
+    served_at(shared, c);
+    int next = accepted(three);
+    expect_end(shared);
+    served_at(next, e);
+    int ends[] = {next, shared, c, d, e, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 static bool remembers;
 
 static void do_recall(struct net_bench *n, void *arg)
@@ -392,6 +418,73 @@ static void that_all_addresses_hang_is_told_in_whatever_order_they_come(void **s
         (void)close(ends[i]);
 }
 
+/* It lets connect, and no more. */
+static void a_server_that_is_mute_is_followed_by_the_next(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    b.svc.probe = probe;
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    int c = dial(&b);
+    say(c, "share one\n");
+    int mute = accepted(two);
+    expect(mute, "version\r\n");
+    atomic_store(&ahead_us, 6000000);
+    expect(c, "down\n");
+    pass(100);
+    (void)close(served_by(three, c, "share"));
+    int ends[] = {mute, c, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+/* And where the name leads elsewhere by now, so is the first of those. */
+static void a_successor_that_is_not_let_in_tries_the_next(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3"), four = listen_at("127.0.0.4");
+    b.svc.probe = probe;
+    start_by_name();
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    name_is("127.0.0.3", "127.0.0.4", 0);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    int refused = accepted(three);
+    expect(refused, "version\r\n");
+    say(refused, "ERROR\r\n");
+    pass(100);
+    served_at(shared, c);
+    int next = let_in(four);
+    expect_end(shared);
+    served_at(next, c);
+    int ends[] = {refused, next, shared, c, d, two, three, four};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+/* Its own are where what he shares is. */
+static void who_is_served_stays_where_one_more_is_not_let_in(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    char greeting[] = "let me in\n";
+    b.svc.probe = probe;
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    net_bench_call(&b, do_greet, greeting);
+    int refused = accepted(two);
+    expect(refused, greeting);
+    say(refused, "ERROR\r\n");
+    expect_end(refused);
+    say(d, "up one\n");
+    int own = accepted(two);
+    int ends[] = {own, refused, shared, c, d, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* Of two old addresses one had refused, and one said nothing, when there were two new ones. The
  * first of those refuses: that is one of two, not two of two. */
 static void failures_at_old_addresses_do_not_count_against_new_ones(void **state)
@@ -455,6 +548,7 @@ int main(void)
         BENCH(who_comes_is_where_the_name_leads_by_now),
         BENCH(who_shares_stays_while_nobody_is_there_yet),
         BENCH(who_comes_early_is_followed_all_the_same),
+        BENCH(who_comes_while_a_name_is_being_looked_up_is_followed_all_the_same),
         BENCH(what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back),
         BENCH(who_is_not_let_in_yet_where_the_name_led_takes_no_place),
         BENCH(of_a_name_with_many_addresses_any_will_do),
@@ -465,6 +559,9 @@ int main(void)
         BENCH(an_address_that_hangs_is_left_though_the_next_answer_has_another_order),
         BENCH(an_address_that_hangs_is_left_though_the_next_answer_has_another_beside_it),
         BENCH(that_all_addresses_hang_is_told_in_whatever_order_they_come),
+        BENCH(a_server_that_is_mute_is_followed_by_the_next),
+        BENCH(a_successor_that_is_not_let_in_tries_the_next),
+        BENCH(who_is_served_stays_where_one_more_is_not_let_in),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
         cmocka_unit_test(of_many_addresses_the_first_are_kept),
     };
