@@ -462,6 +462,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .file = a->start.file,
+                                                        .conf = &a->conf,
                                                         .net = a->net,
                                                         .auth = a->serve.auth,
                                                         .keeper = a->keeper,

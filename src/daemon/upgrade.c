@@ -150,12 +150,21 @@ static void took_too_long(void *arg)
     (void)kill(u->child, SIGKILL);
 }
 
-static struct stat look(const struct upgrade *u)
+/* The program, and what it reads at its start. */
+static void look(const struct upgrade *u, struct stat seen[UPGRADE_FILES])
 {
-    struct stat st = {.st_size = 0};
-    if (u->o.file)
-        (void)stat(u->o.file, &st); /* one that is gone is none */
-    return st;
+    const char *file[UPGRADE_FILES] = {u->path, u->o.file};
+    const struct conf *c = u->o.conf ? *u->o.conf : NULL;
+    if (c) {
+        file[2] = c->auth_users_file;
+        file[3] = c->coordinator_password_file;
+    }
+    for (size_t i = 0; c && i < CONF_PROTOCOLS; i++)
+        file[4 + i] = conf_protocol_password_file(c, &conf_protocols[i]);
+    memset(seen, 0, UPGRADE_FILES * sizeof *seen);
+    for (size_t i = 0; i < UPGRADE_FILES; i++)
+        if (file[i])
+            (void)stat(file[i], &seen[i]); /* one that is gone is none */
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -163,13 +172,21 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           same_time(&a->st_mtim, &b->st_mtim) && same_time(&a->st_ctim, &b->st_ctim);
+}
+
 /* Be it written over, or another in its place. */
 static bool has_changed(const struct upgrade *u)
 {
-    const struct stat now = look(u), *then = &u->conf;
-    return now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
-           now.st_size != then->st_size || !same_time(&now.st_mtim, &then->st_mtim) ||
-           !same_time(&now.st_ctim, &then->st_ctim);
+    struct stat now[UPGRADE_FILES];
+    look(u, now);
+    for (size_t i = 0; i < UPGRADE_FILES; i++)
+        if (!same_file(&now[i], &u->seen[i]))
+            return true;
+    return false;
 }
 
 static void check(struct upgrade *u)
@@ -179,7 +196,7 @@ static void check(struct upgrade *u)
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
     u->child = 0;
     u->late = false;
-    u->conf = look(u);
+    look(u, u->seen);
     u->since_us = clock_mono_us(u->o.clock);
     if (parcel >= 0 && (u->said = memfile_new("sidflake check")) < 0)
         why = errno;

@@ -22,6 +22,7 @@
 
 #include "auth/auth.h"
 #include "base/clock.h"
+#include "conf/protocol_options.h"
 #include "daemon/supervisor.h"
 #include "lease/keeper.h"
 #include "lease/sequences.h"
@@ -29,6 +30,8 @@
 
 #include <limits.h>
 #include <sys/stat.h>
+
+#define UPGRADE_FILES (4 + CONF_PROTOCOLS)
 
 enum upgrade_step {
     UPGRADE_IDLE,
@@ -40,6 +43,8 @@ enum upgrade_step {
 struct upgrade_options {
     char *const *argv; /* of main, ends with NULL */
     const char *file;  /* the configuration; NULL: there is none */
+    /* In effect: a reload leads to another one. NULL: it names no files. */
+    const struct conf *const *conf;
     struct net *net;
     const struct auth *auth; /* NULL: nobody logs in */
     struct keeper *keeper;
@@ -57,11 +62,12 @@ struct upgrade {
     int said;         /* CHECKING: memory file with its output; else -1 */
     int64_t since_us; /* CHECKING: monotonic */
     bool late;        /* CHECKING: the child was ended, since it took too long */
-    struct stat conf; /* from CHECKING on: the configuration, when it was checked */
     bool again;       /* asked for while one was under way: the program may have changed since */
     bool proven;      /* EXCHANGING: as the keeper says */
     bool rests;       /* EXCHANGING: nothing is forwarded any more */
     unsigned waits;   /* EXCHANGING: for connections that cannot be carried as they are now */
+    /* From CHECKING on: the program, and what it reads, as they were when they were checked. */
+    struct stat seen[UPGRADE_FILES];
 };
 
 /* After everything else has been started. The directory of the process must not have changed since

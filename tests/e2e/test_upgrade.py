@@ -373,21 +373,30 @@ def empty_conf(case):
     assert s.id() > 0
 
 
-@test("SIGUSR2 while Redis hangs: a configuration that is cut between check and exchange is checked again", beside=True)
+@test("SIGUSR2 while Redis hangs: what is cut or replaced between check and exchange is checked again", beside=True,
+      timeout=60)
 def cut_meanwhile(case):
-    redis = case.pool()
-    s = case.sidecar(redis, {"coordinator.timeout": "4s", "lease.renew_every": "1s"})
+    redis, users = case.pool(), case.path("users")
+    with open(users, "w", encoding="utf-8") as f:
+        f.write("# nobody\n")
+    os.chmod(users, 0o600)
+    s = own_program(case, redis, {"coordinator.timeout": "4s", "lease.renew_every": "1s", "auth.users_file": users})
     with s.resp() as r:
-        redis.send(signal.SIGSTOP)
-        time.sleep(1.5)  # a renewal is under way
-        s.send(signal.SIGUSR2)
-        s.wait_log("upgrading in place")
-        time.sleep(1)  # it is checked, and the keeper asked to rest
-        with open(s.conf, "a", encoding="utf-8") as f:
-            f.write("nonsense: 1\n")
-        redis.send(signal.SIGCONT)
-        s.wait_log("upgrade refused, this program goes on.*nonsense")
-        assert r.ask("GET", "id:orders") and s.running()
+        for cut, why in ((lambda: os.truncate(s.conf, 4), "expected a mapping"),
+                         (lambda: os.truncate(users, 5), "expected a line end"),
+                         (lambda: replace(s.argv[0], "#!/bin/sh\necho no heir\n"), "cannot take over")):
+            s.write_conf()
+            redis.send(signal.SIGSTOP)
+            time.sleep(1.5)  # a renewal is under way
+            at = len(s.log())
+            s.send(signal.SIGUSR2)
+            s.wait_log("upgrading in place", after=at)
+            time.sleep(1)  # it is checked, and the keeper asked to rest
+            cut()
+            redis.send(signal.SIGCONT)
+            s.wait_log("upgrade refused, this program goes on.*" + why, after=at)
+            assert r.ask("GET", "id:orders") and s.running()
+            os.truncate(users, 0)
 
 
 @test("SIGUSR2 takes up a changed configuration: listeners added and removed, all options")
