@@ -3,10 +3,14 @@
 #include "net/private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,6 +20,7 @@
 #define GROUPS_MAX   256   /* of a peer */
 #define FULL_PAUSE_S 0.1   /* without accepting, when the process has run out of descriptors */
 #define LOG_MS       10000 /* between two lines about who may not connect */
+#define LOCK_TRIES   100   /* 1 ms apart: nobody needs a directory's lock for as long */
 
 static void resume_accepting(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
@@ -171,6 +176,19 @@ void listeners_close(struct net *n)
 /* ---- sockets ----------------------------------------------------------------------------------
  */
 
+/* Whoever starts beside us would take a socket that is bound and does not listen yet for a stale
+ * one, so each has its directory locked meanwhile. Where that cannot be had it goes without.
+ * Returns what to close, or -1. */
+static int lock_directory(const char *path)
+{
+    char text[sizeof(struct sockaddr_un)];
+    (void)snprintf(text, sizeof text, "%.107s", path);
+    int fd = open(dirname(text), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
+        (void)poll(NULL, 0, 1);
+    return fd;
+}
+
 /* Removes a socket file that nobody listens on; anything else that stands there is in the way. */
 static enum err_code clear_stale(const struct sockaddr_un *un, struct err *e)
 {
@@ -274,7 +292,7 @@ enum err_code net_listen(struct net *n, struct span address, const struct net_do
                          struct net_service *svc, char *bound, size_t cap, struct err *e)
 {
     struct addr a;
-    int fd = -1;
+    int fd = -1, lock = -1;
     enum err_code r = addr_parse(address, &a, e);
     if (!r && carry_listener(n, address, svc, &a, door->mode, &fd)) {
         if (fd < 0) { /* a rehearsal: whoever asked listens there */
@@ -283,12 +301,15 @@ enum err_code net_listen(struct net *n, struct span address, const struct net_do
             return ERR_OK;
         }
     } else if (!r) {
+        lock = a.is_unix ? lock_directory(a.host) : -1;
         r = a.is_unix ? bind_unix(&a, door->mode, &fd, e) : bind_tcp(&a, &fd, e);
     }
     if (!r && listen(fd, BACKLOG) < 0)
         r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
     if (!r)
         r = add(n, fd, address, &a, door, svc, e);
+    if (lock >= 0)
+        (void)close(lock);
     if (r) {
         if (fd >= 0)
             (void)close(fd);

@@ -9,14 +9,17 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -158,6 +161,58 @@ static void a_socket_in_use_is_left_alone(void **state)
     net_bench_start(&b, address);
     assert_int_equal(listen_again(address, &e), ERR_BUSY);
     assert_non_null(strstr(e.text, path));
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    (void)close(fd);
+}
+
+/* Binds, and listens a little later; in another process, as a sidecar that starts beside this one.
+ * Returns when it has bound, and has the directory's lock. */
+static pid_t start_beside(void)
+{
+    int bound[2];
+    char c;
+    assert_int_equal(pipe(bound), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sockaddr_un un = {.sun_family = AF_UNIX};
+        (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+        int lock = open(dir, O_RDONLY | O_DIRECTORY), fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        bool good = flock(lock, LOCK_EX) == 0 && bind(fd, (struct sockaddr *)&un, sizeof un) == 0;
+        good = good && write(bound[1], "b", 1) == 1;
+        (void)poll(NULL, 0, 20);
+        good = good && listen(fd, 1) == 0 && close(lock) == 0;
+        (void)poll(NULL, 0, 10000);
+        _exit(good ? 0 : 1);
+    }
+    (void)close(bound[1]);
+    assert_int_equal(read(bound[0], &c, 1), 1);
+    (void)close(bound[0]);
+    return pid;
+}
+
+static void who_starts_beside_is_waited_for(void **state)
+{
+    (void)state;
+    struct err e;
+    pid_t pid = start_beside();
+    enum err_code r = listen_again(address, &e);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(r, ERR_BUSY);
+    assert_true(is_there());
+}
+
+/* By whoever has a use of his own for it. */
+static void a_directory_that_stays_locked_keeps_nobody_out(void **state)
+{
+    (void)state;
+    int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    leave_a_stale_socket();
+    net_bench_start(&b, address);
+    (void)close(lock);
     int fd = dial(&b);
     say(fd, "hello\n");
     expect(fd, "hello\n");
@@ -519,6 +574,8 @@ int main(void)
         NET(modes_are_as_asked_for),
         NET(a_stale_socket_file_is_replaced),
         NET(a_socket_in_use_is_left_alone),
+        NET(who_starts_beside_is_waited_for),
+        NET(a_directory_that_stays_locked_keeps_nobody_out),
         NET(a_socket_that_may_not_be_asked_is_left_alone),
         NET(a_busy_socket_is_not_taken_for_a_stale_one),
         NET(another_file_is_left_alone),
