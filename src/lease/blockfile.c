@@ -90,9 +90,31 @@ static uint64_t hash_of(const struct blockfile *f)
     return fnv64_words(f->page, size_of(f));
 }
 
+/* What an older state of the file has is an earlier one. */
+static bool has_witness(const struct blockfile *f)
+{
+    unsigned slot;
+    struct coord_token token;
+    bool any = blockpage_witness(f->page, &slot, &token);
+    return any == f->witness.any &&
+           (!any || (slot == f->witness.slot && coord_token_equal(token, f->witness.token)));
+}
+
+void blockfile_set_witness(struct blockfile *f, unsigned slot, struct coord_token token)
+{
+    bool same =
+        f->witness.any && f->witness.slot == slot && coord_token_equal(f->witness.token, token);
+    if (same || !has_witness(f))
+        return;
+    blockpage_set_witness(f->page, slot, token);
+    f->witness.any = true;
+    f->witness.slot = slot;
+    f->witness.token = token;
+}
+
 struct blockfile_left blockfile_leave(const struct blockfile *f)
 {
-    bool known = f->page && f->fd >= 0 && f->proven;
+    bool known = f->page && f->fd >= 0 && f->proven && has_witness(f);
     return (struct blockfile_left){.known = known, .hash = known ? hash_of(f) : 0};
 }
 
@@ -149,8 +171,9 @@ static enum err_code take_over(struct blockfile *f, const struct blockfile_left 
     if (r)
         return r;
     (void)read_changed(f);
-    bool as_left = left && left->known && hash_of(f) == left->hash;
+    bool as_left = !f->in_memory && left && left->known && hash_of(f) == left->hash;
     f->proven = as_left || is_unchanged(f);
+    f->witness.any = blockpage_witness(f->page, &f->witness.slot, &f->witness.token);
     if (blockfile_begin_generation(f, e))
         log_warn("no new generation of the state page of sequences", kv_str("why", e->text));
     return ERR_OK;

@@ -16,6 +16,8 @@
  *     is stored to was loaded from before (blockpage.c). There what
  *     is not `proven` never is: a copy may be younger than all that anybody else can tell it by.
  *     Elsewhere somebody else has to say, for as long as `proven` is not set.
+ *   - So is one that comes under a program that runs, elsewhere by the witness, which is this
+ *     program's latest one for as long as nobody else writes. It gets no later one by then.
  */
 #ifndef SIDFLAKE_LEASE_BLOCKFILE_H
 #define SIDFLAKE_LEASE_BLOCKFILE_H
@@ -33,6 +35,11 @@ struct blockfile {
     struct page_home home;
     bool in_memory;     /* tmpfs */
     int64_t changed_ns; /* st_ctim as it was found, or made */
+    struct {
+        bool any;
+        unsigned slot;
+        struct coord_token token;
+    } witness; /* as it was found, or stored last */
 
     /* What was there at start. */
     bool found;
@@ -65,6 +72,9 @@ enum err_code blockfile_memory(struct blockfile *f, unsigned slots, const char *
 
 /* What it says is so, or was dropped: the next start may take it as it is found by then. */
 void blockfile_prove(struct blockfile *f);
+
+/* Of an area that is proven: in another one it would prove what may be older. */
+void blockfile_set_witness(struct blockfile *f, unsigned slot, struct coord_token token);
 
 /* All of it was looked at once: what is not used need not stay resident. */
 void blockfile_looked_at(struct blockfile *f);

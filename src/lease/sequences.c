@@ -343,7 +343,7 @@ static enum work blocks_work(struct sequences *s, int64_t mono, int64_t *until)
     if (!s->runs)
         return s->stopping ? WORK_FINISHED : WORK_NONE;
     if (s->blocks.proven && s->file.fd >= 0)
-        witness_store(s->file.page, s->o.workers);
+        witness_store(&s->file, s->o.workers);
     blocks_next(&s->blocks, mono, &s->action);
     places_post(&s->blocks, &s->supply);
     if (s->action.kind == BLOCKS_IDLE)

@@ -7,12 +7,9 @@ enum workers_word witness_word(const struct blockpage *p, const struct workers *
     return any ? workers_word(w, &x) : WORKERS_DENIED;
 }
 
-void witness_store(struct blockpage *p, const struct workers *w)
+void witness_store(struct blockfile *f, const struct workers *w)
 {
-    struct workers_witness now, was;
-    if (!workers_witness(w, &now))
-        return;
-    if (!blockpage_witness(p, &was.slot, &was.token) || was.slot != now.slot ||
-        !coord_token_equal(was.token, now.token))
-        blockpage_set_witness(p, now.slot, now.token);
+    struct workers_witness now;
+    if (workers_witness(w, &now))
+        blockfile_set_witness(f, now.slot, now.token);
 }

@@ -6,13 +6,13 @@
 #ifndef SIDFLAKE_LEASE_WITNESS_H
 #define SIDFLAKE_LEASE_WITNESS_H
 
-#include "lease/blockpage.h"
+#include "lease/blockfile.h"
 #include "lease/workers.h"
 
 /* What is known of the area by what it had at the start. */
 enum workers_word witness_word(const struct blockpage *p, const struct workers *w);
 
-/* Of an area that is proven: in another one it would prove what may be older. */
-void witness_store(struct blockpage *p, const struct workers *w);
+/* Of an area that is proven, as blockfile_set_witness. */
+void witness_store(struct blockfile *f, const struct workers *w);
 
 #endif

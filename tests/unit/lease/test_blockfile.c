@@ -464,6 +464,54 @@ static void the_heir_proves_it_by_each_byte(void **state)
     blockfile_close(&f);
 }
 
+/* By `cp` under a program that runs: its heir must not take it for what it left. */
+static void an_older_state_that_comes_to_it_meanwhile_is_not_left(void **state)
+{
+    (void)state;
+    struct blockfile f;
+    unsigned slot;
+    struct coord_token token;
+    const struct coord_token tokens[] = {{{1}}, {{2}}, {{3}}};
+    live(7);
+    open_ok(&f);
+    blockfile_prove(&f);
+    blockfile_set_witness(&f, 0, tokens[0]);
+    assert_true(blockfile_leave(&f).known);
+    copy(page_path, copy_path);
+    hold(&f, 8);
+    blockfile_set_witness(&f, 0, tokens[1]);
+    assert_true(blockfile_leave(&f).known);
+    copy(copy_path, page_path);
+    assert_holds(&f, 7);
+    assert_false(blockfile_leave(&f).known);
+    blockfile_set_witness(&f, 0, tokens[2]); /* it would be of a later time by that */
+    assert_true(blockpage_witness(f.page, &slot, &token));
+    assert_true(coord_token_equal(token, tokens[0]));
+    assert_false(blockfile_leave(&f).known);
+    blockfile_close(&f);
+}
+
+static void on_tmpfs_what_comes_to_it_meanwhile_is_not_as_it_was_left(void **state)
+{
+    (void)state;
+    struct blockfile f;
+    live(7);
+    open_ok(&f);
+    blockfile_prove(&f);
+    const struct blockfile_left left = blockfile_leave(&f);
+    blockfile_close(&f);
+    open_left(&f, &left);
+    assert_true(f.proven);
+    copy(page_path, copy_path);
+    next_tick();
+    copy(copy_path, page_path);
+    const struct blockfile_left later = blockfile_leave(&f);
+    blockfile_close(&f);
+    open_left(&f, &later);
+    assert_false(f.proven);
+    blockfile_close(&f);
+}
+
 /* ---- what the disk does ---------------------------------------------------------------------- */
 
 static void a_full_disk_shows_when_it_is_made(void **state)
@@ -627,8 +675,10 @@ int main(void)
         ON_TMPFS(on_tmpfs_a_copy_put_back_is_not_proven),
         ON_TMPFS(on_tmpfs_modes_and_lengths_that_are_changed_unprove_it),
         ON_TMPFS(what_came_to_it_meanwhile_is_not_proven_with_it),
+        ON_TMPFS(on_tmpfs_what_comes_to_it_meanwhile_is_not_as_it_was_left),
         ON_DISK(on_a_disk_nothing_in_it_proves_it),
         ON_DISK(the_heir_proves_it_by_each_byte),
+        ON_DISK(an_older_state_that_comes_to_it_meanwhile_is_not_left),
         ON_DISK(a_full_disk_shows_when_it_is_made),
         ON_DISK(a_store_that_it_does_not_take_ends_the_process),
         ON_DISK(it_is_missed_when_it_is_not_there_as_it_was),
