@@ -99,7 +99,12 @@ int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord
 {
     const struct coord_params *k = &snap->pool.params;
     bool mature = w->hwm_ms - k->horizon_ms >= w->t0_ms + k->mature_after_ms;
-    return min64(now_ms, w->hwm_ms - (mature ? k->horizon_ms : k->first_horizon_ms));
+    if (mature)
+        return min64(now_ms, w->hwm_ms - k->horizon_ms);
+    /* A range that was re-asserted is long, whatever was granted: but who has that one has renewed
+     * while his tenure, which began with it, was young. */
+    int64_t most_ms = min64(w->hwm_ms - k->first_horizon_ms, w->t0_ms + k->mature_after_ms);
+    return min64(now_ms, most_ms);
 }
 
 void ctl_holders_clear(struct ctl_holders *h)

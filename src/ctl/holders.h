@@ -56,7 +56,8 @@ int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uin
 int64_t ctl_holders_first(const struct coord_snapshot *snap);
 
 /* When it was claimed or renewed last, as its ceiling tells: what either grants is known. Where it
- * was re-asserted after a loss that may be too late. At most now_ms; Unix ms. */
+ * was re-asserted after a loss that may be too late, by mature_after as a rule. At most now_ms;
+ * Unix ms. */
 int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w,
                            int64_t now_ms);
 

@@ -124,6 +124,22 @@ static void when_a_holder_has_renewed(void **state)
     }
 }
 
+/* After a loss a holder that renews has all of the horizon, young as it counts from then on. */
+static void when_a_holder_has_renewed_after_a_loss(void **state)
+{
+    (void)state;
+    struct coord_snapshot of = {.pool.params = coord_params_default};
+    const struct coord_params *k = &of.pool.params;
+    struct coord_worker w = {.t0_ms = 1000, .hwm_ms = 1000 + k->horizon_ms + 2 * k->max_skew_ms};
+    int64_t most = w.t0_ms + k->mature_after_ms;
+    assert_int_equal(ctl_holder_renewed(&of, &w, most - 7), most - 7);
+    assert_int_equal(ctl_holder_renewed(&of, &w, most + 1800000), most);
+    w.hwm_ms = most + k->horizon_ms;
+    assert_int_equal(ctl_holder_renewed(&of, &w, most + 1800000), most);
+    w.hwm_ms++;
+    assert_int_equal(ctl_holder_renewed(&of, &w, most + 1800000), most + 1);
+}
+
 static void a_clock_that_was_ahead_counts(void **state)
 {
     (void)state;
@@ -240,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
         cmocka_unit_test(changes),
         cmocka_unit_test(when_a_holder_has_renewed),
+        cmocka_unit_test(when_a_holder_has_renewed_after_a_loss),
         cmocka_unit_test(a_clock_that_was_ahead_counts),
         cmocka_unit_test(the_end_of_a_pool),
         cmocka_unit_test(the_time_that_counts),
