@@ -52,10 +52,11 @@ def layouts(case):
         values = some_ids(s, layout)
         unit = LAYOUTS[layout][5]
         ids.check_increasing(values)
+        held = s.worker()
         for value in values:
             ms, worker, _ = read(value, layout)
             assert before - unit - ids.SLACK_MS < ms <= ids.now_ms() + ids.SLACK_MS, (layout, value)
-            assert worker == s.worker(), (layout, value)
+            assert worker == held, (layout, value)
         for by in (at, ["--connect", "tcp://127.0.0.1:%d" % s.resp_port], ["--epoch", "2026-01-01T00:00:00Z", "--layout", layout]):
             told = json.loads(case.ctl("decode", "--json", *by, str(values[-1]), expect=0).stdout)[0]
             assert (told["unix_ms"], told["worker"], told["sequence"]) == read(values[-1], layout), told
