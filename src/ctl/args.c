@@ -282,6 +282,15 @@ static bool store(struct ctl_args *a, const struct opt *o, const char *text)
 /* ---- parsing -----------------------------------------------------------------------------------
  */
 
+/* Of a group, or none: "seq create", "next". */
+static const char *called(const struct ctl_command *c)
+{
+    static char text[64];
+    (void)snprintf(text, sizeof text, "%s%s%s", c->group ? c->group : "", c->group ? " " : "",
+                   c->name);
+    return text;
+}
+
 /* The options of getopt_long: val is ROWS + the row in opts, or the letter. */
 static void make_long(struct option longs[OPTS + 1], char shorts[3 * OPTS + 1])
 {
@@ -324,8 +333,8 @@ static bool take(const struct ctl_command *c, const struct opt *o, struct ctl_ar
         return false;
     }
     if (!ctl_takes(c, o->name)) {
-        (void)ctl_fail(CTL_USAGE, "%s does not take --%s; see sidflakectl %s%s%s --help", c->name,
-                       o->name, c->group ? c->group : "", c->group ? " " : "", c->name);
+        (void)ctl_fail(CTL_USAGE, "%s does not take --%s; see sidflakectl %s --help", called(c),
+                       o->name, called(c));
         return false;
     }
     struct err e;
@@ -375,10 +384,9 @@ bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_ar
     a->nrest = argc - optind;
     if (a->nrest >= c->rest_min && (c->rest_max < 0 || a->nrest <= c->rest_max))
         return true;
-    (void)ctl_fail(CTL_USAGE,
-                   "%s: expected %s%d argument%s, found %d; see sidflakectl %s%s%s --help", c->name,
-                   c->rest_max < 0 ? "at least " : "", c->rest_min, c->rest_min == 1 ? "" : "s",
-                   a->nrest, c->group ? c->group : "", c->group ? " " : "", c->name);
+    (void)ctl_fail(CTL_USAGE, "%s: expected %s%d argument%s, found %d; see sidflakectl %s --help",
+                   called(c), c->rest_max < 0 ? "at least " : "", c->rest_min,
+                   c->rest_min == 1 ? "" : "s", a->nrest, called(c));
     return false;
 }
 

@@ -105,8 +105,8 @@ def refused_creations(case):
         ("a", "--new", "--begins", "2026-01-01T00:00:00Z"): "expected one of --new",
         ("a", "--reuse"): "expected --no-older-data as well", ("a", "--no-older-data"): "expected with --reuse",
         ("a", "--new"): "seq create: expected --yes where there is no terminal",
-        ("a", "--nonsense"): "nonsense", ("a", "--back"): "create does not take --back",
-        (): "expected 1 argument, found 0", ("a", "b"): "expected 1 argument, found 2",
+        ("a", "--nonsense"): "nonsense", ("a", "--back"): "seq create does not take --back",
+        (): "seq create: expected 1 argument, found 0", ("a", "b"): "expected 1 argument, found 2",
     }
     for seq in both(case):
         for args, told in wrong.items():
