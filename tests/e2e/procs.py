@@ -215,10 +215,11 @@ class Manager:
 
 
 class Answers:
-    """A server that answers each connection with the next of some texts, at last always with the last."""
+    """A server that answers each connection with the next of some texts, at last always with the last;
+    with a pause behind each character, if so asked."""
 
-    def __init__(self, *texts):
-        self.texts = texts
+    def __init__(self, *texts, pause=0):
+        self.texts, self.pause = texts, pause
 
     def __enter__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -228,7 +229,9 @@ class Answers:
                 c, _ = self.listener.accept()
                 try:
                     c.recv(65536)
-                    c.sendall(text.encode())
+                    for part in text if self.pause else [text]:
+                        c.sendall(part.encode())
+                        time.sleep(self.pause)
                 except OSError:
                     pass
                 c.close()

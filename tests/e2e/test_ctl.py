@@ -313,6 +313,9 @@ def top_hostile(case):
             r = case.ctl("top", "--connect", url, "-d", "0.1", timeout=60)
             assert r.returncode in (2, 3) and expected in r.stderr, (answer[:40], r.stderr)
             assert "\x1b" not in r.stderr, r.stderr
+    with Answers(head + " " * 1000, pause=0.2) as url:
+        r = case.ctl("top", "--connect", url, timeout=60)
+        assert r.returncode in (2, 3) and "expected an answer in time" in r.stderr, r.stderr
     rows = '{"protocol":"\\u001b","name":"\\u001b%d","issued_total":%d},'
     many = head + ',"names":[' + "".join(rows % (i, i) for i in range(15000)) + "null]}"
     wrong = head + ',"pool":7,"names":{"x":1},"worker_ids":[7,null],"protocols":[{"protocol":' \
