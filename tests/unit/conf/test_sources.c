@@ -259,6 +259,10 @@ static void test_oddities(void **state)
                   "f.yaml:1:18: lease.on_stop: with ids.overflow: borrow");
     check_warning("limits: {max_wait: 14ms}\n",
                   "f.yaml:1:20: limits.max_wait: below clock.wait_below");
+    struct given least = {.yaml = "limits: {max_wait: 15ms}\n"};
+    struct conf c = load_good(&least);
+    assert_int_equal(c.warnings.n, 0);
+    conf_clear(&c);
 }
 
 #define SECRETS "build/test_sources.secrets"

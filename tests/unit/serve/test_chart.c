@@ -131,6 +131,7 @@ static void scales(void **state)
     assert_true(chart_scale_linear(1.8e7, 1).hi == 2e7);
     struct chart_scale s = chart_scale_log(1200, 8000);
     assert_true(s.lo == 1e3 && s.hi == 1e5);
+    assert_true(chart_scale_log(1000, 8000).lo == 1e3);
     s = chart_scale_log(999, 2e9);
     assert_true(s.lo == 100 && s.hi == 1e10);
     assert_int_equal(chart_y(&s, 100), 1000);
