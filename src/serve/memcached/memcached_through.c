@@ -300,7 +300,7 @@ bool mcd_heard(struct net_service *svc, void *session, const struct frame *f, st
         }
         if (is_id(m, key) && g->given < g->n)
             put_drawn(g, key, out);
-        else if (f->part.n > 0 && span_eq(key, upto))
+        else if (span_eq(key, upto))
             return false;
     }
     return true;

@@ -168,7 +168,7 @@ static void follow(struct rds_call *c, bool heard)
 
 bool rds_subscribes(const struct rds_call *c)
 {
-    return c->cmd && c->verb->when == RDS_SUBSCRIBED && c->cmd->verb != RESP_PING;
+    return c->verb->when == RDS_SUBSCRIBED && c->cmd->verb != RESP_PING;
 }
 
 bool rds_hears_news(const struct rds_call *c)
@@ -215,7 +215,7 @@ static void expect_acks(struct rds_call *c)
  * data yet. But within a transaction, or while subscribed, they are requests like others. */
 static bool is_sync(const struct rds_call *c)
 {
-    return c->cmd && (strcmp(c->cmd->name, "sync") == 0 || strcmp(c->cmd->name, "psync") == 0);
+    return strcmp(c->cmd->name, "sync") == 0 || strcmp(c->cmd->name, "psync") == 0;
 }
 
 /* The request was sent. Returns whether a reply is to come. */
@@ -224,8 +224,7 @@ static bool expect_reply(struct rds_call *c, enum rds_at at)
     if (c->ses->there->tunnel || (at == RDS_TUNNEL && is_sync(c)))
         return false;
     bool news = rds_hears_news(c);
-    if (rds_subscribes(c) &&
-        (c->ses->there->mute == RDS_LOUD || resp_arity_ok(c->cmd, c->req->argc))) {
+    if (rds_subscribes(c)) {
         expect_acks(c);
         return c->ses->there->mute == RDS_LOUD;
     }

@@ -139,7 +139,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
             "commands");
     if (rds_subscribes(c))
         return refuse_subscribing(c);
-    if (rds_is_verb(c, RESP_QUIT) || rds_is_verb(c, RESP_RESET))
+    if (rds_is_verb(c, RESP_QUIT))
         return rds_here(c);
     if (rds_is_verb(c, RESP_EXEC) && ses->dirty) {
         if (upstream_pending(c->turn) > 0)
@@ -167,8 +167,8 @@ static enum rds_at place(struct rds_call *c)
 {
     enum rds_at at =
         c->sub && rds_is_verb(c, RESP_CLIENT) ? (enum rds_at)c->sub->at : (enum rds_at)c->verb->at;
-    if (rds_is_verb(c, RESP_SELECT) && c->req->argc == 2 && !upstream_owns(c->turn) &&
-        c->ses->db == 0 && span_eq(c->req->argv[1], SPAN("0")))
+    if (rds_is_verb(c, RESP_SELECT) && !upstream_owns(c->turn) &&
+        span_eq(c->req->argv[1], SPAN("0")))
         return RDS_HERE;
     if (rds_has_password(c)) /* ours, or the upstream's */
         return c->ses->access.mode != ACCESS_OFF ? RDS_HERE : RDS_BEST;

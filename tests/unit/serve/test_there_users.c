@@ -85,11 +85,122 @@ static void redis_is_not_reset_behind_monitor(void **state)
     expect(link, "PSYNC ? -1\r\n");
     say(link, "-NOPERM\r\n");
     expect(client, "-NOPERM\r\n");
+    say(client, "GET k\r\n");
+    expect(link, "GET k\r\n");
     say(client, "RESET\r\n");
     expect(client, "-ERR a RESET, which logs out, is not supported behind MONITOR");
     expect_end(link);
     (void)close(client);
     (void)close(link);
+}
+
+static void do_answered(struct net_bench *n, void *arg)
+{
+    (void)n, (void)arg;
+    (void)access_answered(&rig->serve);
+}
+
+/* The password is looked at, unless it is known already, and the request goes on. */
+static void logs_in(int client, int hears, const char *request)
+{
+    struct pollfd p = {.fd = hears, .events = POLLIN};
+    say(client, request);
+    for (int left = 500; left > 0 && poll(&p, 1, 10) == 0; left--)
+        net_bench_call(&b, do_answered, NULL);
+}
+
+static int newer(int client)
+{
+    say(client, "NEWER\r\n");
+    int link = accepted();
+    expect(link, "NEWER\r\n");
+    say(link, "+NEW\r\n");
+    expect(client, "+NEW\r\n");
+    return link;
+}
+
+/* What only the server may know of is not for it to say before that. */
+static void redis_hears_nothing_of_who_has_not_logged_in(void **state)
+{
+    static const char *const asked[] = {"NEWER k\r\n", "HELLO 3\r\n", "GET k\r\n"};
+    static const char *const answers[] = {
+        "-ERR unknown command 'NEWER', with args beginning with: 'k' \r\n",
+        "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+        "protocol version at the same time\r\n",
+        "-NOAUTH Authentication required.\r\n"};
+    (void)state;
+    start_with(rig->svc, ":upstream=all");
+    int client = dial(&b), link = newer(client);
+    say(client, "RESET\r\n");
+    expect(link, "*1\r\n$5\r\nRESET\r\n");
+    say(link, "+RESET\r\n");
+    expect(client, "+RESET\r\n");
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        nothing_goes_there(client, link, asked[i], answers[i]);
+    logs_in(client, link, "HELLO 3 AUTH eve secret\r\n");
+    expect(link, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"); /* and of that what concerns it */
+    (void)close(client);
+    (void)close(link);
+}
+
+/* That it might be one that has keys which he may not have. */
+static void redis_hears_of_no_command_that_nobody_knows(void **state)
+{
+    (void)state;
+    start_with(rig->svc, ":upstream=read");
+    int client = dial(&b);
+    say(client, GET_PAGE);
+    int link = accepted();
+    expect(link, GET_PAGE);
+    say(link, "$-1\r\n");
+    expect(client, "$-1\r\n");
+    nothing_goes_there(client, link, "NEWER k\r\n",
+                       "-ERR unknown command 'NEWER', with args beginning with: 'k' \r\n");
+    expect_silence(client, 20);
+    (void)close(client);
+    (void)close(link);
+}
+
+/* What one has subscribed to is not for another. */
+static void who_becomes_another_while_subscribed_is_sent_away(void **state)
+{
+    static const char in[] = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    (void)state;
+    start_with(rig->svc, ":upstream=all");
+    login_replace(&rig->serve,
+                  "eve:" LOGIN_HASH ":upstream=all\nmal:" LOGIN_HASH ":upstream=all\n");
+    user = auth_user_named(rig->serve.auth, SPAN("eve"))->id;
+    for (int subscribed = 0; subscribed < 2; subscribed++) {
+        int client = dial(&b), link = newer(client);
+        say(client, "HELLO 3\r\n");
+        expect(link, "HELLO 3\r\n");
+        say(link, "%0\r\n");
+        expect(client, "%0\r\n");
+        say(client, "SUBSCRIBE c\r\n");
+        expect(link, "SUBSCRIBE c\r\n");
+        say(link, in);
+        expect(client, in);
+        if (!subscribed) {
+            say(client, "UNSUBSCRIBE c\r\n");
+            expect(link, "UNSUBSCRIBE c\r\n");
+            say(link, ">3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
+            expect(client, ">3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
+        }
+        logs_in(client, client, "AUTH eve secret\r\n");
+        expect(client, "+OK\r\n");
+        say(client, "ECHO x\r\n");
+        expect(client, "$1\r\nx\r\n");
+        logs_in(client, client, "AUTH mal secret\r\n");
+        expect(client, "+OK\r\n");
+        say(client, "ECHO x\r\n");
+        if (subscribed)
+            expect_end(client);
+        else
+            expect(client, "$1\r\nx\r\n");
+        (void)close(client);
+        (void)close(link);
+    }
 }
 
 #define NOT_ALLOWED "CLIENT_ERROR not allowed to this user\r\n"
@@ -130,6 +241,84 @@ static void an_id_that_is_not_allowed_is_asked_for_nowhere(void **state)
     (void)close(link);
 }
 
+static char line[2 << 20];
+
+/* "get page:1 page:1 ..." of about n bytes. */
+static size_t long_get(size_t n)
+{
+    size_t at = 3;
+    memcpy(line, "get", 3);
+    for (; at < n; at += 7)
+        memcpy(line + at, " page:1", 7);
+    return at;
+}
+
+static void say_long(int client, size_t n, const char *end)
+{
+    size_t at = long_get(n);
+    say_span(client, span_of(line, at));
+    say(client, end);
+}
+
+/* With what comes behind the line, which is not read as requests. */
+static void memcached_hears_nothing_of_what_is_not_allowed(void **state)
+{
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=read:keys=page:*");
+    int client = dial(&b);
+    int link = memcached_link(client);
+    nothing_goes_there(client, link, "set page:1 0 0 14\r\nget page:1\r\nmn\r\n", NOT_ALLOWED);
+    expect_silence(client, 20);
+    nothing_goes_there(client, link, "set page:1 0 0 x\r\n",
+                       "CLIENT_ERROR bad command line format\r\n");
+    nothing_goes_there(client, link, "mg page:1 v O\x01\r\n",
+                       "CLIENT_ERROR not allowed to this user: not in a form in which it can be "
+                       "judged\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+static void memcached_hears_nothing_of_who_has_not_logged_in(void **state)
+{
+    static const char *const asked[] = {"get k\r\n", "lru_crawler crawl all\r\n", "incr k +1\r\n"};
+    struct pollfd p = {.events = POLLIN};
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=all");
+    user = 0;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int client = dial(&b);
+        say(client, asked[i]);
+        expect(client, "CLIENT_ERROR unauthenticated\r\n");
+        (void)close(client);
+    }
+    int client = dial(&b);
+    say_long(client, 3 * NET_IN_MAX / 2, "");
+    expect_end(client);
+    (void)close(client);
+    p.fd = server;
+    assert_int_equal(poll(&p, 1, 20), 0);
+}
+
+/* The same in binary. */
+static void memcached_is_sent_no_packet_of_who_may_not(void **state)
+{
+    static const char set[] = "\x80\1\0\1\x08\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0"
+                              "\0\0\0\0\0\0\0\0kv";
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=read");
+    for (int known = 0; known < 2; known++) {
+        struct pollfd p = {.fd = server, .events = POLLIN};
+        char got[24];
+        user = known ? auth_user_named(rig->serve.auth, SPAN("eve"))->id : 0;
+        int client = dial(&b);
+        say_span(client, span_of(set, sizeof set - 1));
+        assert_int_equal(recv(client, got, sizeof got, MSG_WAITALL), sizeof got);
+        assert_memory_equal(got, "\x81\1\0\0\0\0\0\x20", 8);
+        assert_int_equal(poll(&p, 1, 20), 0);
+        (void)close(client);
+    }
+}
+
 static void become(const char *name)
 {
     user = auth_user_named(rig->serve.auth, span_str(name))->id;
@@ -160,25 +349,6 @@ static void an_id_that_another_has_had_is_not_allowed(void **state)
 
 /* ---- lines that are longer than a connection's input ------------------------------------------
  */
-
-static char line[2 << 20];
-
-/* "get page:1 page:1 ..." of about n bytes. */
-static size_t long_get(size_t n)
-{
-    size_t at = 3;
-    memcpy(line, "get", 3);
-    for (; at < n; at += 7)
-        memcpy(line + at, " page:1", 7);
-    return at;
-}
-
-static void say_long(int client, size_t n, const char *end)
-{
-    size_t at = long_get(n);
-    say_span(client, span_of(line, at));
-    say(client, end);
-}
 
 /* The line that comes there, whose values are sent; before that nobody has an answer. */
 static void answer_line(int client, int link)
@@ -260,7 +430,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(redis_looks_at_each_key),
         TEST(redis_is_not_reset_behind_monitor),
+        TEST(redis_hears_nothing_of_who_has_not_logged_in),
+        TEST(redis_hears_of_no_command_that_nobody_knows),
+        TEST(who_becomes_another_while_subscribed_is_sent_away),
         TEST(memcached_looks_at_each_key),
+        TEST(memcached_hears_nothing_of_what_is_not_allowed),
+        TEST(memcached_hears_nothing_of_who_has_not_logged_in),
+        TEST(memcached_is_sent_no_packet_of_who_may_not),
         TEST(an_id_that_is_not_allowed_is_asked_for_nowhere),
         TEST(an_id_that_another_has_had_is_not_allowed),
         TEST(a_long_get_is_passed_on),

@@ -19,6 +19,7 @@ static struct rig *rig;           /* names, and the service of Redis */
 static struct net_service *inner; /* the service under test, which the bench's stands before */
 static int server = -1;
 static enum access_mode mode; /* of who connects */
+static int64_t timeout_us;    /* of the server */
 
 static inline struct net_step serve(struct net_service *svc, void *session, struct span in,
                                     struct net_turn *turn, struct buf *out)
@@ -70,7 +71,7 @@ static inline void do_upstream(struct net_bench *n, void *arg)
 {
     struct err e;
     struct upstream_config c = {
-        .address = span_str(arg), .timeout_us = 30000000, .buffer = 1 << 20};
+        .address = span_str(arg), .timeout_us = timeout_us, .buffer = 1 << 20};
     assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
 }
 
@@ -103,6 +104,7 @@ static inline int begin(void **state)
     (void)state;
     rig = rig_new(NULL);
     mode = ACCESS_OFF;
+    timeout_us = 30000000;
     return 0;
 }
 
