@@ -60,7 +60,6 @@ static void make_way(struct upstream *up, unsigned lane, bool same_user)
         link_replace(l);
     } else if (l) {
         link_retire(l);
-        net_go_on(up->net);
     }
 }
 
@@ -129,7 +128,7 @@ bool greet(struct upstream_link *l)
 
 void greet_again(struct upstream_link *l)
 {
-    bool idle = l->state == LINK_OPEN && l->fifo_n == 0 && !l->framing && !l->in.p && !l->out.p;
+    bool idle = l->state == LINK_OPEN && l->fifo_n == 0 && !l->out.p;
     if (!idle)
         return;
     l->since_us = upstream_now_us(l->up);

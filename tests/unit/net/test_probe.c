@@ -193,6 +193,36 @@ static int64_t five_are_refused(int server, int client, const char *text, const 
     return clock_mono_us(clock_system()) - began_us;
 }
 
+/* All but the words that are listed let in, but they have to be a reply: what is none would leave
+ * that to the first who asks. */
+static void what_is_no_reply_to_the_probe_lets_nobody_in(void **state)
+{
+    static const struct span no[] = {SPAN("-NOAUTH"), SPAN("")};
+    static const struct upstream_greeting ping[UPSTREAM_SHARED] = {
+        {.bytes = SPAN("PING\r\n"), .kind = FRAME_RESP, .no = no}};
+    static char long_one[2200] = "+";
+    (void)state;
+    memset(long_one + 1, 'x', sizeof long_one - 2);
+    const char *const all[] = {">1\r\n+x\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", long_one};
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = ping;
+    b.svc.frame = frame_resp;
+    start("127.0.0.2");
+    int c = dial(&b);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        while (!is_tried(two, c, "share one\n"))
+            pass(1);
+        int link = accepted(two);
+        expect(link, "PING\r\n");
+        say(link, all[i]);
+        expect(c, "down\n");
+        assert_why("it does not speak the protocol");
+        (void)close(link);
+    }
+    (void)close(c);
+    (void)close(two);
+}
+
 #define FOUR_WAITS ((INT64_C(50) + 100 + 200 + 400) * 1000)
 
 static void a_server_that_refuses_is_tried_ever_more_seldom(void **state)
@@ -304,7 +334,8 @@ static void an_error_of_another_kind_of_server_is_not_quoted(void **state)
     (void)state;
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
-    int c = dial(&b);
+    int c = dial(&b), d = dial(&b), before = served_by(two, d, "up");
+    assert_true(is_up());
     say(c, "up app secret\n");
     int own = accepted(two);
     expect(own, "app secret\n");
@@ -312,7 +343,9 @@ static void an_error_of_another_kind_of_server_is_not_quoted(void **state)
     expect(c, "-ERR unknown command 'app', with args beginning with: 'secret'\r\n");
     assert_false(is_up());
     assert_why("it does not speak the protocol");
+    (void)close(before);
     (void)close(own);
+    (void)close(d);
     (void)close(c);
     (void)close(two);
 }
@@ -371,6 +404,7 @@ int main(void)
         PROBED(links_of_ones_own_are_not_held_back_by_it),
         PROBED(who_is_refused_where_nobody_is_served_has_a_shared_one_tried),
         PROBED(the_probe_follows_the_login),
+        PROBED(what_is_no_reply_to_the_probe_lets_nobody_in),
         PROBED(a_server_that_refuses_is_tried_ever_more_seldom),
         PROBED(a_login_that_is_refused_holds_back_links_of_ones_own),
         PROBED(a_refusal_on_a_link_of_ones_own_is_no_sign_of_service),

@@ -356,6 +356,70 @@ static void what_comes_of_another_password_is_tried_and_told_at_once(void **stat
     (void)close(server);
 }
 
+static void do_doubt(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    upstream_doubt(n->svc.upstream);
+}
+
+/* The link of c, which shares it, with what it begins with. */
+static int let_in_with(int server, int c, const char *login)
+{
+    say(c, "share one\n");
+    int link = accepted(server);
+    expect(link, login);
+    say(link, "WELCOME\r\n");
+    expect(link, "version\r\n");
+    return link;
+}
+
+/* It serves until it says otherwise. */
+static void another_password_leaves_a_link_that_is_asked_whether_it_serves(void **state)
+{
+    (void)state;
+    char one[] = "hello one\n", two[] = "hello two\n";
+    int server = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    net_bench_call(&b, do_greet, one);
+    int c = dial(&b), link = let_in_with(server, c, one);
+    say(link, "VERSION 1\r\n");
+    expect(link, "one\n");
+    say(link, "OK\r\n");
+    expect(c, "OK\r\n");
+    net_bench_call(&b, do_doubt, NULL);
+    expect(link, "version\r\n");
+    net_bench_call(&b, do_greet, two);
+    say(link, "VERSION 1\r\n");
+    int next = accepted(server); /* now, as it still does */
+    expect(next, two);
+    served_at(link, c);
+    (void)close(next);
+    (void)close(link);
+    (void)close(c);
+    (void)close(server);
+}
+
+/* It has served nobody, and with that password it would not. */
+static void another_password_ends_a_link_that_was_not_let_in_yet(void **state)
+{
+    (void)state;
+    char one[] = "hello one\n", two[] = "hello two\n";
+    int server = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    net_bench_call(&b, do_greet, one);
+    int c = dial(&b), link = let_in_with(server, c, one);
+    net_bench_call(&b, do_greet, two);
+    expect_end(link);
+    (void)close(link);
+    link = accepted(server);
+    expect(link, two);
+    (void)close(link);
+    (void)close(c);
+    (void)close(server);
+}
+
 static void do_look_at_fault(struct net_bench *n, void *arg)
 {
     (void)arg;
@@ -405,6 +469,8 @@ int main(void)
         BENCH(a_shared_link_on_which_something_is_due_is_not_asked),
         BENCH(errors_of_the_servers_own_are_counted_and_told),
         BENCH(what_comes_of_another_password_is_tried_and_told_at_once),
+        BENCH(another_password_leaves_a_link_that_is_asked_whether_it_serves),
+        BENCH(another_password_ends_a_link_that_was_not_let_in_yet),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);
 }
