@@ -71,7 +71,7 @@ bool link_dial_elsewhere(struct upstream_link *l, const char *why)
     struct upstream *up = l->up;
     bool late = upstream_now_us(up) - l->since_us > up->timeout_us;
     upstream_missed(l, why);
-    if (late || l->tries >= up->naddr || upstream_waits(up, l->lane, l->speaks))
+    if (late)
         return false;
     ev_io_stop(up->net->loop, &l->wr);
     (void)close(l->wr.fd);
