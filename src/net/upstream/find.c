@@ -25,12 +25,12 @@
 /* ---- the answer -------------------------------------------------------------------------------
  */
 
-/* Where one stands in a list of n; n: nowhere. */
-static unsigned stands(const struct sockaddr_storage *list, const socklen_t *len, unsigned n,
-                       const struct sockaddr_storage *one, socklen_t one_len)
+/* Where one stands in a list of n; n: nowhere. Its family, and so its length, is among the bytes. */
+static unsigned stands(const struct sockaddr_storage *list, unsigned n,
+                       const struct sockaddr_storage *one, socklen_t len)
 {
     unsigned at = 0;
-    while (at < n && !(len[at] == one_len && memcmp(&list[at], one, one_len) == 0))
+    while (at < n && memcmp(&list[at], one, len) != 0)
         at++;
     return at;
 }
@@ -40,8 +40,8 @@ static bool are_same(const struct upstream *up, const struct resolved *a)
 {
     bool same = up->naddr == a->n;
     for (unsigned i = 0; same && i < a->n; i++)
-        same = stands(up->addr, up->addr_n, a->n, &a->addr[i], a->len[i]) < a->n &&
-               stands(a->addr, a->len, a->n, &up->addr[i], up->addr_n[i]) < a->n;
+        same = stands(up->addr, a->n, &a->addr[i], a->len[i]) < a->n &&
+               stands(a->addr, a->n, &up->addr[i], up->addr_n[i]) < a->n;
     return same;
 }
 
@@ -53,8 +53,7 @@ static void use(struct upstream *up, const struct resolved *a)
     up->cut = a->cut;
     if (are_same(up, a))
         return;
-    unsigned at =
-        up->naddr > 0 ? stands(a->addr, a->len, a->n, &up->addr[up->at], up->addr_n[up->at]) : a->n;
+    unsigned at = stands(a->addr, a->n, &up->addr[up->at], up->addr_n[up->at]);
     memcpy(up->addr, a->addr, sizeof up->addr);
     memcpy(up->addr_n, a->len, sizeof up->addr_n);
     up->naddr = a->n;
@@ -87,7 +86,6 @@ static void found(struct ev_loop *loop, struct ev_async *w, int revents)
         else
             link_found(l);
     }
-    net_go_on(up->net);
 }
 
 /* By the resolver's thread. */

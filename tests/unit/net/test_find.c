@@ -40,6 +40,7 @@ static void start_by_name(void)
 /* Its address may be somebody else's by then. */
 static void an_old_address_is_not_used_for_ever(void **state)
 {
+    char said[128];
     (void)state;
     int two = listen_at("127.0.0.2");
     start_by_name();
@@ -51,10 +52,70 @@ static void an_old_address_is_not_used_for_ever(void **state)
     int e = dial(&b);
     say(e, "up one\n");
     expect(e, "down\n");
-    assert_why("cannot look up server.example: ");
+    (void)snprintf(said, sizeof said, "cannot look up server.example: %s", gai_strerror(EAI_AGAIN));
+    assert_why(said);
     int ends[] = {first, second, c, d, e, two};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         (void)close(ends[i]);
+}
+
+/* The same answer is one from then. */
+static void an_address_that_is_found_again_is_no_old_one(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c[3], links[3];
+    start_by_name();
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&ahead_us, i * INT64_C(40000000));
+        name_is("127.0.0.2", NULL, i < 2 ? 0 : EAI_AGAIN);
+        c[i] = dial(&b);
+        links[i] = served_by(two, c[i], "up");
+    }
+    assert_int_equal(times_asked(), 3);
+    for (int i = 0; i < 3; i++) {
+        (void)close(links[i]);
+        (void)close(c[i]);
+    }
+    (void)close(two);
+}
+
+/* It was in use, and is not among those that are left. */
+static void an_address_that_the_name_leads_to_no_more_is_not_used(void **state)
+{
+    (void)state;
+    int three = listen_at("127.0.0.3");
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    int c = dial(&b), d = dial(&b), first = served_by(three, c, "up");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 3000000);
+    say(d, "up one\n");
+    expect(d, "down\n");
+    assert_true(nobody_comes(three));
+    (void)close(first);
+    (void)close(c);
+    (void)close(d);
+    (void)close(three);
+}
+
+static void who_is_connected_stays_though_the_name_is_gone(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start_by_name();
+    int c = dial(&b), d = dial(&b), first = served_by(two, c, "up");
+    name_is(NULL, NULL, EAI_NONAME);
+    atomic_store(&ahead_us, 3000000);
+    say(d, "up one\n");
+    expect(d, "down\n");
+    say(c, "up two\n");
+    expect(first, "two\n");
+    say(first, "2\r\n");
+    expect(c, "2\r\n");
+    (void)close(first);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
 }
 
 /* As a client that connects again would directly: it may be told that its server is none any more.
@@ -510,6 +571,55 @@ static void failures_at_old_addresses_do_not_count_against_new_ones(void **state
     (void)close(five);
 }
 
+static uint32_t begun; /* upstream.round at an attempt */
+
+static void do_begin(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    begun = n->svc.upstream->round;
+}
+
+/* arg: bool, whether others are held back by that. */
+static void do_fail(struct net_bench *n, void *arg)
+{
+    upstream_missed(n->svc.upstream, begun, "refused");
+    *(bool *)arg = n->svc.upstream->connects.step_us > 0;
+}
+
+static void do_look_whether_astray(struct net_bench *n, void *arg)
+{
+    *(bool *)arg = n->svc.upstream->astray[UPSTREAM_TEXT];
+}
+
+static bool is_astray(void)
+{
+    bool is = false;
+    net_bench_call(&b, do_look_whether_astray, &is);
+    return is;
+}
+
+/* It was under way when the name led elsewhere: of that it says nothing. */
+static void an_attempt_at_an_old_address_fails_for_itself(void **state)
+{
+    (void)state;
+    bool held_back = true;
+    int two = listen_at("127.0.0.2");
+    start_by_name();
+    int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
+    net_bench_call(&b, do_begin, NULL);
+    net_bench_call(&b, do_hold_back, NULL);
+    name_is("127.0.0.3", NULL, 0);
+    atomic_store(&ahead_us, 3000000);
+    served_at(shared, d);
+    NET_AWAIT(is_astray());
+    net_bench_call(&b, do_fail, &held_back);
+    assert_false(held_back);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
 static int six(const char *host, const char *service, const struct addrinfo *hints,
                struct addrinfo **list)
 {
@@ -545,6 +655,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(an_old_address_is_not_used_for_ever),
+        BENCH(an_address_that_is_found_again_is_no_old_one),
+        BENCH(an_address_that_the_name_leads_to_no_more_is_not_used),
+        BENCH(who_is_connected_stays_though_the_name_is_gone),
         BENCH(who_comes_is_where_the_name_leads_by_now),
         BENCH(who_shares_stays_while_nobody_is_there_yet),
         BENCH(who_comes_early_is_followed_all_the_same),
@@ -563,6 +676,7 @@ int main(void)
         BENCH(a_successor_that_is_not_let_in_tries_the_next),
         BENCH(who_is_served_stays_where_one_more_is_not_let_in),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
+        BENCH(an_attempt_at_an_old_address_fails_for_itself),
         cmocka_unit_test(of_many_addresses_the_first_are_kept),
     };
     return cmocka_run_group_tests_name("net/find", tests, NULL, NULL);
