@@ -4,9 +4,15 @@
 
 #include <sys/un.h>
 
+static void do_see_what_is_left(struct net_bench *n, void *arg)
+{
+    *(size_t *)arg = n->net->left.n;
+}
+
 static void connections_go_on_where_they_were(void **state)
 {
     (void)state;
+    size_t left = 1;
     net_bench_start(&a, NULL);
     int idle = dial(&a), half = dial(&a), waiting = dial(&a), partial = dial(&a);
     say(idle, "hello\n");
@@ -20,6 +26,8 @@ static void connections_go_on_where_they_were(void **state)
     take_over(NULL);
     assert_int_equal(taken, 4);
     assert_int_equal(not_taken, 0);
+    net_bench_call(&b, do_see_what_is_left, &left);
+    assert_int_equal(left, 0); /* for who listens later */
     say(idle, "there\n");
     expect(idle, "there\n");
     say(half, "ld\n");
@@ -94,8 +102,7 @@ static void who_came_by_a_door_goes_on_by_it(void **state)
 static void output_not_sent_yet_goes_over(void **state)
 {
     (void)state;
-    char byte;
-    size_t n = 0;
+    static char big[400001];
     net_bench_start(&a, address);
     int slow = dial(&a);
     for (int i = 0; i < 8; i++)
@@ -106,10 +113,9 @@ static void output_not_sent_yet_goes_over(void **state)
     assert_int_equal(leave(), 2);
     assert_int_equal(lost, 0);
     take_over(address);
-    while (read(slow, &byte, 1) == 1 && byte != 'b')
-        n++;
-    assert_int_equal(n, 8 * 400001);
-    expect(slow, "ye\n");
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(recv(slow, big, sizeof big, MSG_WAITALL), sizeof big);
+    expect(slow, "bye\n");
     expect_end(slow);
 }
 
@@ -302,19 +308,50 @@ static void a_parcel_too_small_leaves_connections_out(void **state)
     assert_int_equal(taken, records - 1);
 }
 
-/* Of the records one does not fit. */
-static void who_keeps_little_has_room_before_who_keeps_much(void **state)
+/* Not even that it could not be carried: the others are, all the same. */
+static void a_parcel_without_any_room_is_a_good_one(void **state)
 {
     (void)state;
-    char much[8000];
-    memset(much, 'x', sizeof much);
+    enum parcel_purpose purpose = PARCEL_REHEARSE;
     net_bench_start(&a, NULL);
+    net_bench_call(&a, do_pack, &purpose);
+    parcel.cap = parcel.n + 8;
+    parcel.n = 0;
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    net_bench_call(&a, do_have_descriptors_come, NULL);
+    assert_int_equal(leave(), 1);
+    assert_int_equal(lost, 1);
+    (void)close(fd);
+}
+
+/* However much is kept for it: the first has just as much as those have who come first. */
+static void a_connection_is_carried_once(void **state)
+{
+    (void)state;
+    char much[8001] = "";
+    net_bench_start(&a, NULL);
+    int fds[] = {dial(&a), dial(&a)};
+    say(fds[0], memset(much, 'x', 4096));
+    say(fds[1], memset(much, 'x', 8000));
+    NET_AWAIT(net_bench_bytes_in(&a) == 4096 + 8000);
+    assert_int_equal(leave(), 3);
+    assert_int_equal(lost, 0);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+}
+
+/* Of the records one does not fit: that of who has said so much, and taken nothing. */
+static void who_keeps_little_has_room_before(const char *much)
+{
+    net_bench_start(&a, address); /* a socket that keeps little */
     int large = dial(&a);
-    assert_int_equal(write(large, much, sizeof much), sizeof much);
-    NET_AWAIT(net_bench_bytes_in(&a) == sizeof much);
+    say(large, much);
+    NET_AWAIT(net_bench_bytes_in(&a) == strlen(much));
     int small = dial(&a);
     say(small, "wor");
-    NET_AWAIT(net_bench_bytes_in(&a) == sizeof much + 3);
+    NET_AWAIT(net_bench_bytes_in(&a) == strlen(much) + 3);
     enum parcel_purpose purpose = PARCEL_TAKE;
     net_bench_call(&a, do_pack, &purpose);
     assert_int_equal(lost, 0);
@@ -323,12 +360,25 @@ static void who_keeps_little_has_room_before_who_keeps_much(void **state)
     assert_int_equal(count_stuck(), 0); /* to wait would not help */
     assert_int_equal(leave(), 2);
     assert_int_equal(lost, 1);
-    take_over(NULL);
+    take_over(address);
+    assert_int_equal(taken, 1);
     say(small, "ld\n");
     expect(small, "world\n");
-    expect_end(large);
     (void)close(small);
     (void)close(large);
+}
+
+static void who_has_said_little_has_room_before_who_has_said_much(void **state)
+{
+    char much[8001] = "";
+    (void)state;
+    who_keeps_little_has_room_before(memset(much, 'x', 8000));
+}
+
+static void who_has_taken_all_has_room_before_who_has_not(void **state)
+{
+    (void)state;
+    who_keeps_little_has_room_before("big 400000\nbig 400000\nbig 400000\n");
 }
 
 static bool is_there(void)
@@ -360,8 +410,68 @@ static void a_listener_that_nobody_wants_is_closed_with_its_file(void **state)
     net_bench_start(&a, address);
     assert_int_equal(leave(), 1);
     assert_true(is_there());
-    take_over("tcp://127.0.0.1:0");
+    net_bench_inherit(&b, buf_span(&parcel), "tcp://127.0.0.1:0");
+    net_bench_call(&b, do_adopt, NULL);
     assert_false(is_there());
+    net_bench_stop(&a);
+}
+
+static void leave_listener(uint64_t dev, uint64_t ino)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    size_t at = parcel_begin(&parcel, PARCEL_LISTENER, fd);
+    parcel_put_bytes(&parcel, SPAN("toy"));
+    parcel_put_bytes(&parcel, span_str(address));
+    parcel_put_bytes(&parcel, span_str(path));
+    parcel_put_u64(&parcel, dev);
+    parcel_put_u64(&parcel, ino);
+    parcel_end(&parcel, at);
+}
+
+/* Equal numbers on two file systems are two files. */
+static void a_file_that_is_another_stays(void **state)
+{
+    (void)state;
+    struct stat st;
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(fstat(fd, &st), 0);
+    leave_listener(st.st_dev + 1, st.st_ino);
+    leave_listener(st.st_dev, st.st_ino + 1);
+    net_bench_inherit(&b, buf_span(&parcel), NULL);
+    net_bench_call(&b, do_adopt, NULL);
+    assert_true(is_there());
+    (void)close(fd);
+}
+
+/* Who connects meanwhile waits there. */
+static void a_listener_without_a_file_is_taken(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    assert_int_equal(leave(), 1);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    take_over(NULL);
+    expect(fd, "x\n");
+    (void)close(fd);
+}
+
+/* Who waits there speaks that one's protocol. */
+static void a_listener_of_another_service_is_not_taken(void **state)
+{
+    (void)state;
+    struct parcel_record r;
+    net_bench_start(&a, NULL);
+    assert_int_equal(leave(), 1);
+    int fd = dial(&a);
+    b.svc.name = "other";
+    take_over(NULL);
+    expect_end(fd);
+    struct span in = buf_span(&parcel);
+    assert_true(parcel_next(&in, &r));
+    assert_int_equal(fcntl(r.fd, F_GETFD), -1);
+    (void)close(fd);
 }
 
 /* By its address, not by its service alone. */
@@ -405,8 +515,14 @@ static void a_rehearsal_listens_only_where_nobody_does(void **state)
     struct err e;
     enum parcel_purpose purpose = PARCEL_REHEARSE;
     char bound[160];
+    struct parcel_record r;
     net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
     net_bench_call(&a, do_pack, &purpose);
+    struct span in = buf_span(&parcel);
+    assert_true(parcel_next(&in, &r) && !parcel_next(&in, &r)); /* connections stay */
     assert_int_equal(net_new(&b.conf, &b.net, &e), ERR_OK);
     net_inherit(b.net, buf_span(&parcel));
     assert_int_equal(net_listen(b.net, span_str(address), &b.door, &b.svc, bound, sizeof bound, &e),
@@ -415,9 +531,11 @@ static void a_rehearsal_listens_only_where_nobody_does(void **state)
     net_free(b.net);
     b.net = NULL;
     assert_true(is_there());
-    int fd = dial(&a);
+    (void)close(fd);
+    fd = dial(&a);
     say(fd, "x\n");
     expect(fd, "x\n");
+    (void)close(fd);
 }
 
 /* A connection that is left with n bytes 'y' of output, the last held of which belong to a reply
@@ -472,30 +590,67 @@ static void output_of_any_size_is_taken_over(void **state)
     (void)close(more);
 }
 
+static bool unpack_nothing(struct net_service *svc, void *session, struct span packed)
+{
+    (void)svc, (void)session, (void)packed;
+    return false;
+}
+
+static void is_closed(void)
+{
+    int fd = leave_one(0, 0);
+    net_bench_inherit(&b, buf_span(&parcel), address);
+    net_bench_call(&b, do_adopt, NULL);
+    assert_int_equal(taken, 0);
+    assert_int_equal(not_taken, 1);
+    expect_end(fd);
+    (void)close(fd);
+}
+
+static void whose_session_cannot_be_had_is_closed(void **state)
+{
+    (void)state;
+    b.svc.unpack = unpack_nothing;
+    is_closed();
+}
+
+/* The address is another service's by now, or the record none of ours. */
+static void who_comes_to_a_service_that_takes_nobody_over_is_closed(void **state)
+{
+    (void)state;
+    b.svc.unpack = NULL;
+    is_closed();
+}
+
 /* Descriptors that were not left to this process: its own, closed ones, and of another kind. */
 static void what_was_not_left_is_not_taken(void **state)
 {
     (void)state;
-    int own = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), pipes[2];
+    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+    int own[2], packets[2], pipes[2], listens = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, packets), 0);
     assert_int_equal(pipe(pipes), 0);
-    const int fds[] = {own, pipes[0], 0, 1, 2, -1, 900};
-    struct net_service *svc = &b.svc;
+    assert_int_equal(bind(listens, (const struct sockaddr *)&any, sizeof any.sun_family), 0);
+    assert_int_equal(listen(listens, 1), 0);
+    const int fds[] = {own[0], packets[0], pipes[0], listens, 0, 1, 2, -1, 900};
     char session[64] = {0};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
         size_t at = parcel_begin(&parcel, PARCEL_CONNECTION, fds[i]);
         parcel_put_bytes(&parcel, SPAN("toy"));
-        for (int k = 0; k < 5; k++)
-            parcel_put_u64(&parcel, 0);
+        for (int k = 0; k < 5; k++) /* the third is the door's tag: these may be sockets */
+            parcel_put_u64(&parcel, k == 2 && fds[i] <= STDERR_FILENO ? 9 : 0);
         parcel_put_bytes(&parcel, span_of(session, b.svc.session_size));
         parcel_end(&parcel, at);
     }
-    net_bench_inherit(&b, buf_span(&parcel), NULL);
+    net_bench_inherit(&b, buf_span(&parcel), address);
     net_bench_call(&b, do_adopt, NULL);
-    (void)svc;
     assert_int_equal(taken, 0);
-    assert_true(fcntl(own, F_GETFD) >= 0 && fcntl(2, F_GETFD) >= 0);
+    assert_true(fcntl(own[0], F_GETFD) >= 0 && fcntl(STDERR_FILENO, F_GETFD) >= 0);
     assert_true(fcntl(pipes[0], F_GETFD) < 0); /* it was left, to nobody */
-    (void)close(own);
+    (void)close(own[0]);
+    (void)close(own[1]);
+    (void)close(packets[1]);
     (void)close(pipes[1]);
 }
 
@@ -515,14 +670,22 @@ int main(void)
         CARRY(where_descriptors_come_the_next_program_closes_it),
         CARRY(what_is_taken_over_is_sent_no_descriptors_any_more),
         CARRY(a_parcel_too_small_leaves_connections_out),
-        CARRY(who_keeps_little_has_room_before_who_keeps_much),
+        CARRY(a_parcel_without_any_room_is_a_good_one),
+        CARRY(a_connection_is_carried_once),
+        CARRY(who_has_said_little_has_room_before_who_has_said_much),
+        CARRY(who_has_taken_all_has_room_before_who_has_not),
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
         CARRY(an_inherited_listener_has_room_for_a_crowd),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),
+        CARRY(a_file_that_is_another_stays),
+        CARRY(a_listener_without_a_file_is_taken),
+        CARRY(a_listener_of_another_service_is_not_taken),
         CARRY(a_listener_is_taken_for_no_other),
         CARRY(a_listener_whose_file_is_gone_is_made_anew),
         CARRY(a_rehearsal_listens_only_where_nobody_does),
         CARRY(output_of_any_size_is_taken_over),
+        CARRY(whose_session_cannot_be_had_is_closed),
+        CARRY(who_comes_to_a_service_that_takes_nobody_over_is_closed),
         CARRY(what_was_not_left_is_not_taken),
     };
     return cmocka_run_group_tests_name("net/carry", tests, NULL, NULL);

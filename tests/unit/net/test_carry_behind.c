@@ -512,6 +512,27 @@ static void a_link_to_another_server_is_closed_with_its_client(void **state)
 }
 
 /* As if their clients had come one after the other: who has most makes room. */
+/* Its configuration names none any more. */
+static void a_link_where_no_server_is_behind_is_closed_with_its_client(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int c = dial(&a);
+    say(c, "up hello\n");
+    int link = accepted();
+    expect(link, "hello\n");
+    say(link, "there\r\n");
+    expect(c, "there\r\n");
+    assert_int_equal(leave(), 3);
+    take_over(NULL);
+    assert_int_equal(taken, 0);
+    assert_int_equal(not_taken, 1);
+    expect_end(c);
+    (void)close(c);
+    (void)close(link);
+}
+
 static void of_too_many_those_are_carried_that_there_may_be(void **state)
 {
     (void)state;
@@ -757,6 +778,7 @@ int main(void)
         BEHIND(half_a_value_is_not_carried),
         BEHIND(half_a_request_is_not_carried),
         BEHIND(a_link_to_another_server_is_closed_with_its_client),
+        BEHIND(a_link_where_no_server_is_behind_is_closed_with_its_client),
         BEHIND(of_too_many_those_are_carried_that_there_may_be),
         BEHIND(a_reply_that_cannot_be_carried_is_not_taken),
         BEHIND(a_reply_that_this_program_alone_can_end_is_not_carried),
