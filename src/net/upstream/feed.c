@@ -306,7 +306,7 @@ void feed(struct upstream_link *l)
     ssize_t got = recv(l->rd.fd, n->up + kept, NET_IN_MAX - kept, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got == 0 && l->fifo_n == 0 && kept == 0 && !l->framing) {
+    if (got == 0 && l->fifo_n == 0) {
         link_ended(l);
         return;
     }

@@ -55,6 +55,79 @@ static void the_reply_of_who_is_gone_is_nobody_elses(void **state)
     (void)close(server);
 }
 
+/* Of a read that the link does not outlive, too. */
+static void a_reply_comes_whatever_stands_behind_it(void **state)
+{
+    static const char *const all[][2] = {
+        {"+OK\r\n+OK\r\n", "it sent something unasked"},
+        {"+OK\r\nHTTP/1.1 400 Bad Request\r\n\r\n", "it does not speak the protocol"}};
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    b.svc.frame = frame_resp;
+    start("127.0.0.2");
+    for (size_t i = 0; i < 2; i++) {
+        int c = dial(&b);
+        say(c, i ? "share one\nshare two\n" : "share one\n");
+        int link = accepted(server);
+        expect(link, i ? "one\ntwo\n" : "one\n");
+        say(link, all[i][0]);
+        expect(c, "+OK\r\n");
+        expect_end(link);
+        assert_why(all[i][1]);
+        (void)close(link);
+        (void)close(c);
+    }
+    (void)close(server);
+}
+
+/* It has served, and may serve others. */
+static void what_one_link_says_at_last_is_not_said_of_the_server(void **state)
+{
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    b.svc.frame = frame_resp;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "up one\n");
+    int link = accepted(server);
+    expect(link, "one\n");
+    say(link, "+OK\r\n");
+    expect(c, "+OK\r\n");
+    say(c, "up two\n");
+    expect(link, "two\n");
+    say(link, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    expect_end(link);
+    assert_true(is_up());
+    (void)close(link);
+    (void)close(c);
+    (void)close(server);
+}
+
+/* In all it takes longer than a server may let wait. */
+static void a_reply_that_comes_slowly_comes(void **state)
+{
+    (void)state;
+    timeout_us = 1000000;
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "fetch a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(link, "VALUE a 0 5\r\n");
+    expect(c, "VALUE a 0 5\r\n");
+    for (int i = 0; i < 5; i++) {
+        pass(300);
+        say(link, "x");
+        expect(c, "x");
+    }
+    say(link, "\r\nEND\r\n");
+    expect(c, "\r\nEND\r\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(server);
+}
+
 /* A client of RESP with a link of its own, on which a part of a push has come. */
 static int within_a_push(int server, int *link)
 {
@@ -456,6 +529,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UP(a_large_value_leaves_the_shared_link_to_others),
         UP(the_reply_of_who_is_gone_is_nobody_elses),
+        UP(a_reply_comes_whatever_stands_behind_it),
+        UP(what_one_link_says_at_last_is_not_said_of_the_server),
+        UP(a_reply_that_comes_slowly_comes),
         UP(what_is_answered_here_waits_for_the_end_of_a_push),
         UP(a_push_without_an_end_is_not_waited_for),
         UP(what_began_unasked_is_no_reply_to_what_is_asked_meanwhile),
