@@ -25,7 +25,8 @@
 /* ---- the answer -------------------------------------------------------------------------------
  */
 
-/* Where one stands in a list of n; n: nowhere. Its family, and so its length, is among the bytes. */
+/* Where one stands in a list of n; n: nowhere. Its family, and so its length, is among the bytes.
+ */
 static unsigned stands(const struct sockaddr_storage *list, unsigned n,
                        const struct sockaddr_storage *one, socklen_t len)
 {

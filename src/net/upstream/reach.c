@@ -178,6 +178,8 @@ void upstream_unready(struct upstream *up, struct backoff *b, const char *why)
     uint64_t more = 0;
     up->stats.errors += *why != '\0';
     hold_back(b, upstream_now_us(up));
+    if (*why)
+        set_why(up, why);
     if (*why && may_say(up, TROUBLE_SHARED, &more))
         log_warn("no other upstream connection can take the place of the shared one",
                  kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));

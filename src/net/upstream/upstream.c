@@ -199,9 +199,15 @@ enum upstream_outdated upstream_outdated(const struct net_service *svc)
 {
     const struct upstream *up = svc->upstream;
     enum upstream_outdated r = UPSTREAM_PRESENT;
-    for (unsigned i = 0; i < UPSTREAM_SHARED && r != UPSTREAM_OUTDATED; i++)
-        if (up->shared[i] && up->shared[i]->outdated && !up->next[i])
-            r = up->unready[i].until_us > 0 ? UPSTREAM_OUTDATED : UPSTREAM_CROWDED;
+    for (unsigned i = 0; i < UPSTREAM_SHARED && r <= UPSTREAM_CROWDED; i++) {
+        bool tried = up->unready[i].until_us > 0;
+        if (!up->shared[i] || up->next[i])
+            continue;
+        if (up->astray[i] && tried)
+            r = UPSTREAM_ASTRAY;
+        else if (up->shared[i]->outdated)
+            r = tried ? UPSTREAM_OUTDATED : UPSTREAM_CROWDED;
+    }
     return r;
 }
 

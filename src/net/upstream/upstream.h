@@ -124,12 +124,14 @@ const char *upstream_denial(const struct net_service *svc);
 /* The latest of stats.faults, in the server's words. */
 const char *upstream_fault(const struct net_service *svc);
 
-/* A shared link goes on that began with another login than new ones do: none of those is under way
- * in its place, since the server let in none, or there is no room for one. */
+/* A shared link goes on that began with another login than new ones do, or is where the server's
+ * name leads no more: no other is under way in its place, since the server let in none, or there is
+ * no room for one. */
 enum upstream_outdated {
     UPSTREAM_PRESENT,
-    UPSTREAM_CROWDED,
-    UPSTREAM_OUTDATED
+    UPSTREAM_CROWDED,  /* another login; no room */
+    UPSTREAM_OUTDATED, /* another login; none was let in */
+    UPSTREAM_ASTRAY    /* elsewhere; none was let in, as upstream_why says */
 };
 enum upstream_outdated upstream_outdated(const struct net_service *svc);
 

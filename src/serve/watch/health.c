@@ -313,15 +313,18 @@ static void faulty(struct judge *j, unsigned i, const struct upstream_stats *st)
 /* It serves, and for as long as it is not closed: then nobody is served. */
 static void outdated(struct judge *j, unsigned i, enum upstream_outdated how)
 {
+    static const char *const what[] = {
+        [UPSTREAM_CROWDED] = "has an earlier login: one with the present login takes its place "
+                             "once upstream.connections leaves room for it",
+        [UPSTREAM_OUTDATED] = "has an earlier login: with the present one no other was let in; "
+                              "SIGHUP tries again, SIGUSR2 ends it",
+        [UPSTREAM_ASTRAY] = "is where its name leads no more: where it leads now no other was let "
+                            "in: "};
+    const struct net_service *svc = j->s->services[i];
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
-    buf_printf(
-        b, "the connection to the %s behind that clients share has an earlier login: %s (%s)",
-        protocol_table[i]->title,
-        how == UPSTREAM_CROWDED
-            ? "one with the present login takes its place once upstream.connections leaves "
-              "room for it"
-            : "with the present one no other was let in; SIGHUP tries again, SIGUSR2 ends it",
-        upstream_address(j->s->services[i]));
+    buf_printf(b, "the connection to the %s behind that clients share %s%s (%s)",
+               protocol_table[i]->title, what[how], how == UPSTREAM_ASTRAY ? upstream_why(svc) : "",
+               upstream_address(svc));
     end(j);
 }
 

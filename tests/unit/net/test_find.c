@@ -582,7 +582,8 @@ static void do_begin(struct net_bench *n, void *arg)
 /* arg: bool, whether others are held back by that. */
 static void do_fail(struct net_bench *n, void *arg)
 {
-    upstream_missed(n->svc.upstream, begun, "refused");
+    const struct upstream_link l = {.up = n->svc.upstream, .round = begun};
+    upstream_missed(&l, "refused");
     *(bool *)arg = n->svc.upstream->connects.step_us > 0;
 }
 

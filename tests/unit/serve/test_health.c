@@ -267,6 +267,12 @@ static void servers_behind(void **state)
     there.shared[UPSTREAM_BINARY] = &after;
     there.next[UPSTREAM_BINARY] = NULL;
     well();
+    there.astray[UPSTREAM_BINARY] = true;
+    warns("the connection to the Redis behind that clients share is where its name leads no more: "
+          "where it leads now no other was let in: refused (tcp://127.0.0.1:6379)");
+    there.unready[UPSTREAM_BINARY].until_us = 0; /* it was not tried yet */
+    well();
+    there.astray[UPSTREAM_BINARY] = false;
     *st = (struct upstream_stats){.errors = 1, .since_us = now_us - 7000000};
     warns("the Redis behind cannot be reached for 7 s: refused (tcp://127.0.0.1:6379)");
     st->since_us = 0;
