@@ -1,9 +1,10 @@
 """IDs ahead of the clock: borrowed in a burst, or held while the clock steps back."""
 
+import os
 import re
 
 import ids
-from harness import until
+from harness import TOP, until
 from runner import test
 from test_clock import AROUND, setup
 from test_ctl import on_top
@@ -46,6 +47,27 @@ def hold(case):
     assert m.value("sidflake_clock_rollbacks_total") >= 3
     assert m.value("sidflake_ahead_seconds") <= 5
     assert s.ready_status() == 200
+
+
+@test("borrow: in the place of an SQLite file, a fresh pool made as sidflake.yaml(5) says repeats no ID")
+def fresh_after_borrow(case):
+    with open(os.path.join(TOP, "packaging", "man", "sidflake.yaml.5")) as f:
+        told = re.search("^Who must not wait.*?^Or he makes", f.read(), re.M | re.S).group()
+    clock = case.clock()
+    s = case.sidecar("sqlite://" + case.path("pool.db"), {
+        **BORROW, "coordinator.auto_init": True, "layout": FEW, "limits.batch": 8192}, clock=clock)
+    with s.resp() as r:
+        values = burst(r, 20, 5000)
+    assert time_of(values[-1]) > clock.ms() + 5000
+    assert s.stop() == 0
+    for name in os.listdir(case.dir):
+        if name == "pool.db" or name.startswith(".pool.db-tally."):
+            os.unlink(case.path(name))
+    os.unlink(os.path.join(s.state_dir, "worker.page"))
+    clock.step(30 if re.search(r"waits.*\.Fl -first-horizon", told, re.S) else 0)
+    s.start()
+    with s.resp() as r:
+        ids.check_distinct(values + burst(r, 20, 5000))
 
 
 @test("borrow: 100,000 IDs as fast as they are asked for, though a ms has 4; none above the range")
