@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import stat
+import threading
 import time
 
 import harness
@@ -156,6 +157,20 @@ def remove_pool(case):
     for name in os.listdir(case.dir):
         if name.startswith("pool.db"):
             os.unlink(case.path(name))
+
+
+@test("sqlite: a copy made as the runbook says, while a sidecar writes")
+def sqlite_copied(case):
+    with open(os.path.join(harness.TOP, "packaging", "prometheus", "RUNBOOK.md")) as f:
+        told = re.search("A copy is made by `([^`]*)`", f.read()).group(1)
+    case.ctl("pool", "init", "--fresh", "--coordinator", "sqlite://" + case.path("pool.db"), expect=0)
+    writes = sqlite3.connect(case.path("pool.db"), isolation_level=None, check_same_thread=False)
+    writes.execute("BEGIN EXCLUSIVE")
+    ends = threading.Timer(0.5, writes.execute, ("COMMIT",))
+    ends.start()
+    case.run("sh", "-c", told, expect=0)
+    ends.join()
+    case.ctl("pool", "status", "--coordinator", "sqlite://" + case.path("copy.db"), expect=0)
 
 
 @test("sqlite with auto_init after the file was lost: no workerId before the floor")
