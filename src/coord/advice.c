@@ -49,7 +49,9 @@ void advice_put_layout(struct buf *b, const struct layout *l)
 
 bool advice_may_be_logged(const char *word)
 {
-    return !strpbrk(word, "'\"\\");
+    while (*word >= ' ' && *word <= '~' && !strchr("'\"\\`", *word))
+        word++;
+    return *word == '\0';
 }
 
 /* lead, and the path from the root on, of one that does not begin there; false: it cannot be told.

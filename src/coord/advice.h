@@ -36,8 +36,8 @@ void advice_put_fresh(struct buf *b, const char *url);
 /* " --layout NAME", for a pool init; nothing where it is the usual one, which need not be said. */
 void advice_put_layout(struct buf *b, const struct layout *l);
 
-/* false: a log would escape it, or what a shell has it quoted by, and nobody could copy the command
- * from there. */
+/* false: a log would escape it, or what a shell or the text around it has it quoted by, and nobody
+ * could copy the command from there. */
 bool advice_may_be_logged(const char *word);
 
 #endif

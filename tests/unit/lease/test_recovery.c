@@ -210,8 +210,10 @@ static void a_url_is_one_word_of_a_shell(void **state)
                         "sidflakectl pool init --coordinator 'redis+unix:///r?db=2' --pool p");
     assert_string_equal(command(&l, "redis://a; b", 1000),
                         "sidflakectl pool init --coordinator 'redis://a; b' --pool p");
-    /* In a log a backslash is two, and a quotation mark has one before it. */
-    static const char *const escaped[] = {"redis://a'; b", "redis://a\"b", "redis://a\\b"};
+    /* In a log a backslash is two, a quotation mark has one before it, a ` ends the command, and
+     * what is no printable ASCII is written otherwise. */
+    static const char *const escaped[] = {"redis://a'; b", "redis://a\"b",      "redis://a\\b",
+                                          "redis://a`b",   "redis://a\xc3\xa9", "redis://a\tb"};
     for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++) {
         assert_string_equal(command(&l, escaped[i], 1000), "");
         assert_string_equal(with_password(&l, "redis://h", escaped[i], 1000), "");
