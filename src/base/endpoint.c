@@ -1,9 +1,14 @@
 #include "base/endpoint.h"
 
 #include "base/dec.h"
+#include "base/hex.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <sys/un.h>
+
+#define NAME_MAX_BYTES 253 /* RFC 1123 */
+#define LABEL_MAX      63
 
 static_assert(ENDPOINT_PATH_MAX == sizeof((struct sockaddr_un *)0)->sun_path - 1, "unix(7)");
 
@@ -94,4 +99,75 @@ const char *endpoint_expected(enum endpoint_fault f)
         [ENDPOINT_PATH] = "a socket path of 1 to 107 bytes",
     };
     return words[f];
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------
+ */
+
+/* inet_pton wants a string, a span is none. */
+bool endpoint_is_numeric(int family, struct span host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr ignored;
+    if (host.n >= sizeof text || (host.n && memchr(host.p, '\0', host.n)))
+        return false;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    return inet_pton(family, text, &ignored) == 1;
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+}
+
+static bool is_label(struct span label)
+{
+    for (size_t i = 0; i < label.n; i++)
+        if (!is_name_char(label.p[i]))
+            return false;
+    return label.n >= 1 && label.n <= LABEL_MAX && label.p[0] != '-';
+}
+
+/* With or without a zone: fe80::1%eth0 (RFC 4007). */
+static bool is_ipv6(struct span host)
+{
+    struct span zone = host;
+    struct span address = span_cut(&zone, '%');
+    return endpoint_is_numeric(AF_INET6, address) && (!zone.p || is_label(zone));
+}
+
+/* A part of an IPv4 address, as inet_aton(3) takes it: 1, 01, 0x1. */
+static bool is_number(struct span s)
+{
+    uint64_t number;
+    if (!span_starts(s, SPAN("0x")) && !span_starts(s, SPAN("0X")))
+        return dec_u64(s, &number);
+    for (size_t i = 2; i < s.n; i++)
+        if (hex_digit(s.p[i]) < 0)
+            return false;
+    return true;
+}
+
+/* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
+static bool is_name(struct span host)
+{
+    struct span rest = host, label = {NULL, 0};
+    if (host.n == 0 || host.n > NAME_MAX_BYTES)
+        return false;
+    while (rest.p) {
+        label = span_cut(&rest, '.');
+        if (label.n == 0 && !rest.p && label.p > host.p)
+            return true; /* a final dot: fully qualified */
+        if (!is_label(label))
+            return false;
+    }
+    return !is_number(label);
+}
+
+bool endpoint_may_be_host(const struct endpoint *p)
+{
+    return p->bracketed ? is_ipv6(p->host)
+                        : endpoint_is_numeric(AF_INET, p->host) || is_name(p->host);
 }

@@ -1,86 +1,12 @@
 #include "conf/address.h"
 
-#include "base/dec.h"
 #include "base/endpoint.h"
-#include "base/hex.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
-#define HOST_MAX  253 /* RFC 1123 */
-#define LABEL_MAX 63
-
 const char *const conf_auth_names[] = {"off", "accept_any", "required", NULL};
-
-/* inet_pton wants a string, a span is none. */
-static bool is_numeric(int family, struct span host)
-{
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr ignored;
-    if (host.n >= sizeof text || (host.n && memchr(host.p, '\0', host.n)))
-        return false;
-    memcpy(text, host.p, host.n);
-    text[host.n] = '\0';
-    return inet_pton(family, text, &ignored) == 1;
-}
-
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-}
-
-static bool is_label(struct span label)
-{
-    for (size_t i = 0; i < label.n; i++)
-        if (!is_name_char(label.p[i]))
-            return false;
-    return label.n >= 1 && label.n <= LABEL_MAX && label.p[0] != '-';
-}
-
-/* With or without a zone: fe80::1%eth0 (RFC 4007). */
-static bool is_ipv6(struct span host)
-{
-    struct span zone = host;
-    struct span address = span_cut(&zone, '%');
-    return is_numeric(AF_INET6, address) && (!zone.p || is_label(zone));
-}
-
-/* A part of an IPv4 address, as inet_aton(3) takes it: 1, 01, 0x1. */
-static bool is_number(struct span s)
-{
-    uint64_t number;
-    if (!span_starts(s, SPAN("0x")) && !span_starts(s, SPAN("0X")))
-        return dec_u64(s, &number);
-    for (size_t i = 2; i < s.n; i++)
-        if (hex_digit(s.p[i]) < 0)
-            return false;
-    return true;
-}
-
-/* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
-static bool is_name(struct span host)
-{
-    struct span rest = host, label = {NULL, 0};
-    if (host.n == 0 || host.n > HOST_MAX)
-        return false;
-    while (rest.p) {
-        label = span_cut(&rest, '.');
-        if (label.n == 0 && !rest.p && label.p > host.p)
-            return true; /* a final dot: fully qualified */
-        if (!is_label(label))
-            return false;
-    }
-    return !is_number(label);
-}
-
-/* More than the grammar asks: a listener that no host can be is told when it is written, not when
- * it is looked up. */
-static bool host_ok(const struct endpoint *p)
-{
-    return p->bracketed ? is_ipv6(p->host) : is_numeric(AF_INET, p->host) || is_name(p->host);
-}
 
 /* Takes "?auth=MODE" off the end; false: there is no such mode. */
 static bool cut_auth(struct span *text, struct conf_address *out)
@@ -107,7 +33,7 @@ bool conf_address_parse(struct span text, struct conf_address *out)
     if (!cut_auth(&text, out))
         return false;
     out->bare = text;
-    if (endpoint_read(text, &p) || (!p.is_unix && !host_ok(&p)))
+    if (endpoint_read(text, &p) || (!p.is_unix && !endpoint_may_be_host(&p)))
         return false;
     out->is_unix = p.is_unix;
     out->host = p.host;
@@ -131,9 +57,9 @@ bool conf_address_local(const struct conf_address *a)
 {
     if (a->is_unix || span_eq_nocase(a->host, SPAN("localhost")))
         return true;
-    if (is_numeric(AF_INET6, a->host))
+    if (endpoint_is_numeric(AF_INET6, a->host))
         return is_loopback6(a->host);
-    return is_numeric(AF_INET, a->host) && span_starts(a->host, SPAN("127."));
+    return endpoint_is_numeric(AF_INET, a->host) && span_starts(a->host, SPAN("127."));
 }
 
 enum conf_auth conf_address_auth(const struct conf_address *a, const struct conf *c)
@@ -153,7 +79,7 @@ static bool numbers_of(struct span host, struct in6_addr *out)
     char text[sizeof "::ffff:" + INET6_ADDRSTRLEN];
     if (host.n == 0 || host.n >= INET6_ADDRSTRLEN)
         return false;
-    (void)snprintf(text, sizeof text, "%s%.*s", is_numeric(AF_INET, host) ? "::ffff:" : "",
+    (void)snprintf(text, sizeof text, "%s%.*s", endpoint_is_numeric(AF_INET, host) ? "::ffff:" : "",
                    (int)host.n, host.p);
     return inet_pton(AF_INET6, text, out) == 1;
 }
