@@ -246,6 +246,10 @@ static void servers_behind(void **state)
     st->faulty_us = now_us - 3000000;
     warns("requests fail at the Redis behind: it answers: OOM no memory (tcp://127.0.0.1:6379), 3 "
           "s ago");
+    st->full_us = now_us - 1000000; /* beside that */
+    judge();
+    assert_int_equal(h.n, 2);
+    st->full_us = 0;
     st->faulty_us = now_us - FIVE_MINUTES_US;
     well();
     there.shared[UPSTREAM_BINARY] = &before;
