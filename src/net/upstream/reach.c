@@ -118,12 +118,23 @@ void upstream_missed(const struct upstream_link *l, const char *why)
     unreached(l, why);
 }
 
-/* Who is served where we are, and is not let in once more, stays there. */
+/* Who is served where l is not let in once more: those who share its lane, and beside a client's
+ * own those who share any, else it would be somewhere else than they are. */
+static bool is_beside_shared(const struct upstream_link *l)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++) {
+        const struct upstream_link *s = l->up->shared[i];
+        bool counts = s && s != l && (l->owner || i == l->lane);
+        if (counts && s->state == LINK_OPEN && s->at == l->at)
+            return true;
+    }
+    return false;
+}
+
 void upstream_turned_away(const struct upstream_link *l)
 {
     struct upstream *up = l->up;
-    bool served = l->owner || (up->shared[l->lane] != l && !up->astray[l->lane]);
-    if (served || l->at != find_place(up, up->at))
+    if (l->at != find_place(up, up->at) || is_beside_shared(l))
         return;
     up->round++;
     up->at = (up->at + 1) % up->naddr;

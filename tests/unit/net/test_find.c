@@ -524,6 +524,60 @@ static void a_successor_that_is_not_let_in_tries_the_next(void **state)
         (void)close(ends[i]);
 }
 
+/* Also where nobody shares: a link of a client's own tells it as well. */
+static void a_clients_own_that_is_not_let_in_is_followed_by_the_next(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    char greeting[] = "let me in\n";
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    net_bench_call(&b, do_greet, greeting);
+    int c = dial(&b);
+    say(c, "up one\n");
+    int refused = accepted(two);
+    expect(refused, greeting);
+    say(refused, "ERROR\r\n");
+    expect(c, "down\n");
+    pass(100);
+    say(c, "up one\n");
+    int own = accepted(three);
+    expect(own, greeting);
+    int ends[] = {own, refused, c, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+/* Nobody came through to it for a moment. */
+static void a_clients_own_that_is_not_let_in_elsewhere_is_where_others_share(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    char greeting[] = "let me in\n";
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    net_bench_call(&b, do_greet, greeting);
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int shared = accepted(two);
+    expect(shared, greeting);
+    say(shared, "WELCOME\r\n");
+    expect(shared, "one\n");
+    (void)close(two);
+    say(d, "up one\n");
+    int refused = accepted(three);
+    two = listen_at("127.0.0.2");
+    expect(refused, greeting);
+    say(refused, "ERROR\r\n");
+    expect(d, "down\n");
+    pass(100);
+    say(d, "up one\n");
+    int own = accepted(two);
+    int ends[] = {own, refused, shared, c, d, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* Its own are where what he shares is. */
 static void who_is_served_stays_where_one_more_is_not_let_in(void **state)
 {
@@ -675,6 +729,8 @@ int main(void)
         BENCH(that_all_addresses_hang_is_told_in_whatever_order_they_come),
         BENCH(a_server_that_is_mute_is_followed_by_the_next),
         BENCH(a_successor_that_is_not_let_in_tries_the_next),
+        BENCH(a_clients_own_that_is_not_let_in_is_followed_by_the_next),
+        BENCH(a_clients_own_that_is_not_let_in_elsewhere_is_where_others_share),
         BENCH(who_is_served_stays_where_one_more_is_not_let_in),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
         BENCH(an_attempt_at_an_old_address_fails_for_itself),
