@@ -46,7 +46,9 @@ void link_opened(struct upstream_link *l)
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
     if (l->lane < UPSTREAM_SHARED)
-        up->stats.unshared_us = up->stats.unowned_us = 0;
+        up->stats.unshared_us = 0;
+    if (l->lane < UPSTREAM_SHARED && l->refusals == up->refusals) /* else it is no newer one */
+        up->stats.unowned_us = 0;
     if (is_next(l))
         take_over(l);
     else if (l->outdated) /* since it was asked whether it still serves: it does */

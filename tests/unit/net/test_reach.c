@@ -104,6 +104,37 @@ static void a_server_that_lets_nobody_else_in_is_there_while_the_shared_link_is(
     (void)close(c);
 }
 
+/* That what is shared still serves, which is asked then, says nothing of others. */
+static void a_server_that_is_mute_to_others_is_told_while_the_shared_link_serves(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    char greeting[] = "let me in\n";
+    timeout_us = 300000;
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int c = dial(&b), own = dial(&b), shared = served_by(two, c, "share");
+    net_bench_call(&b, do_greet, greeting);
+    int next = accepted(two);
+    expect(next, greeting);
+    say(next, "WELCOME\r\n");
+    expect(next, "version\r\n");
+    say(next, "VERSION 1\r\n");
+    expect_end(shared);
+    say(own, "up one\n");
+    int mute = accepted(two);
+    expect(mute, greeting);
+    expect(own, "down\n");
+    expect(next, "version\r\n");
+    say(next, "VERSION 1\r\n");
+    served_at(next, c);
+    assert_true(is_up());
+    assert_true(stats()->unowned_us > 0);
+    int ends[] = {mute, next, shared, own, c, two};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 static void a_link_that_owes_and_is_closed_is_lost(void **state)
 {
     (void)state;
@@ -459,6 +490,7 @@ int main(void)
         BENCH(a_server_that_is_gone_is_noticed_though_nobody_asks),
         BENCH(a_server_that_came_back_is_noticed_by_who_looks),
         BENCH(a_server_that_lets_nobody_else_in_is_there_while_the_shared_link_is),
+        BENCH(a_server_that_is_mute_to_others_is_told_while_the_shared_link_serves),
         BENCH(a_link_that_owes_and_is_closed_is_lost),
         BENCH(a_link_that_was_replaced_says_nothing_of_the_server),
         BENCH(a_link_whose_successor_is_not_there_yet_is_lost),
