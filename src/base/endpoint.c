@@ -9,6 +9,7 @@
 
 #define NAME_MAX_BYTES 253 /* RFC 1123 */
 #define LABEL_MAX      63
+#define ZONE_MAX       15 /* netdevice(7): IFNAMSIZ, less the NUL */
 
 static_assert(ENDPOINT_PATH_MAX == sizeof((struct sockaddr_un *)0)->sun_path - 1, "unix(7)");
 
@@ -130,12 +131,21 @@ static bool is_label(struct span label)
     return label.n >= 1 && label.n <= LABEL_MAX && label.p[0] != '-';
 }
 
+/* The number of a network interface, or any name that Linux lets one have: eth0.100 is a VLAN's. */
+static bool is_zone(struct span zone)
+{
+    for (size_t i = 0; i < zone.n; i++)
+        if (zone.p[i] <= ' ' || zone.p[i] > '~' || zone.p[i] == '/' || zone.p[i] == ':')
+            return false;
+    return zone.n >= 1 && zone.n <= ZONE_MAX;
+}
+
 /* With or without a zone: fe80::1%eth0 (RFC 4007). */
 static bool is_ipv6(struct span host)
 {
     struct span zone = host;
     struct span address = span_cut(&zone, '%');
-    return endpoint_is_numeric(AF_INET6, address) && (!zone.p || is_label(zone));
+    return endpoint_is_numeric(AF_INET6, address) && (!zone.p || is_zone(zone));
 }
 
 /* A part of an IPv4 address, as inet_aton(3) takes it: 1, 01, 0x1. */

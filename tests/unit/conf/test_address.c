@@ -39,6 +39,8 @@ static void test_good(void **state)
     check_tcp("tcp://0.0.0.0:0", "0.0.0.0", 0);
     check_tcp("tcp://[::1]:65535", "::1", 65535);
     check_tcp("tcp://[fe80::1%eth0]:1", "fe80::1%eth0", 1);
+    check_tcp("tcp://[fe80::1%eth0.100]:1", "fe80::1%eth0.100", 1);
+    check_tcp("tcp://[fe80::1%fifteen-letters]:1", "fe80::1%fifteen-letters", 1);
     check_tcp("tcp://localhost:6380", "localhost", 6380);
     check_tcp("tcp://a-b_c.example.:80", "a-b_c.example.", 80);
     check_tcp("tcp://0x7f.example:1", "0x7f.example", 1);
@@ -77,6 +79,11 @@ static void test_bad(void **state)
         "tcp://[::g]:1",
         "tcp://[1.2.3.4]:1",
         "tcp://[::1%]:1",
+        "tcp://[::1%a b]:1",
+        "tcp://[::1%a/b]:1",
+        "tcp://[::1%a:b]:1",
+        "tcp://[::1%\x7f]:1",
+        "tcp://[::1%sixteen--letters]:1",
         "tcp://a..b:1",
         "tcp://.a:1",
         "tcp://.:1",

@@ -198,6 +198,7 @@ static void urls_choose_the_driver(void **state)
         "redis://h?db=3",
         "redis://[::1]",
         "redis://[::1]:6379/2",
+        "redis://[fe80::1%eth0.100]",
         "redis://user:p%40ss@h:1",
         "redis://:p@h",
         "redis+unix:///run/redis.sock",
