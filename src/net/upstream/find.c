@@ -161,8 +161,10 @@ void find_follow(struct upstream *up)
             upstream_moved(up);
         if (up->astray[i] && may)
             link_replace(l);
-        else if (was && !up->astray[i]) /* who let nobody in was another one */
+        if (was && !up->astray[i]) { /* who let nobody in was another one */
             up->unready[i] = (struct backoff){0, 0};
+            up->stats.unowned_us = 0;
+        }
     }
     if (shares && up->doubted && upstream_now_us(up) - up->asked_us >= FRESH_US)
         ask(up);

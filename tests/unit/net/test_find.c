@@ -249,11 +249,13 @@ static void what_was_refused_elsewhere_is_forgotten_where_the_name_leads_back(vo
     atomic_store(&ahead_us, 3000000);
     served_at(shared, d);
     NET_AWAIT(recalls_a_refusal());
+    assert_true(stats()->unowned_us > 0);
     net_bench_call(&b, do_hold_back, NULL);
     name_is("127.0.0.2", NULL, 0);
     atomic_store(&ahead_us, 6000000);
     served_at(shared, e);
     NET_AWAIT(!recalls_a_refusal());
+    assert_true(stats()->unowned_us == 0);
     served_at(shared, c);
     int ends[] = {shared, c, d, e, two};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
