@@ -160,24 +160,33 @@ static bool is_number(struct span s)
     return true;
 }
 
-/* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
-static bool is_name(struct span host)
+/* The last label, empty behind a final dot: fully qualified. */
+static bool has_labels(struct span host, struct span *last)
 {
-    struct span rest = host, label = {NULL, 0};
+    struct span rest = host;
+    *last = (struct span){NULL, 0};
     if (host.n == 0 || host.n > NAME_MAX_BYTES)
         return false;
     while (rest.p) {
-        label = span_cut(&rest, '.');
-        if (label.n == 0 && !rest.p && label.p > host.p)
-            return true; /* a final dot: fully qualified */
-        if (!is_label(label))
+        *last = span_cut(&rest, '.');
+        bool ends = last->n == 0 && !rest.p && last->p > host.p;
+        if (!ends && !is_label(*last))
             return false;
     }
-    return !is_number(label);
+    return true;
 }
 
+bool endpoint_may_resolve(const struct endpoint *p)
+{
+    struct span last;
+    return p->bracketed ? is_ipv6(p->host) : has_labels(p->host, &last);
+}
+
+/* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
 bool endpoint_may_be_host(const struct endpoint *p)
 {
-    return p->bracketed ? is_ipv6(p->host)
-                        : endpoint_is_numeric(AF_INET, p->host) || is_name(p->host);
+    struct span last;
+    if (p->bracketed || endpoint_is_numeric(AF_INET, p->host))
+        return endpoint_may_resolve(p);
+    return has_labels(p->host, &last) && !is_number(last);
 }

@@ -4,8 +4,8 @@
  *   tcp://HOST:PORT   tcp://[IPV6]:PORT   unix:///PATH   unix:PATH     endpoint_read
  *   HOST   HOST:PORT   [IPV6]   [IPV6]:PORT                            endpoint_read_host
  *
- * Who reads one may expect more of it: conf/address.h and coord/redis_url.h that the host can be
- * one, the latter also that the port is not 0.
+ * Who reads one may expect more of it: conf/address.h that the host can be one, coord/redis_url.h
+ * that a resolver may know it, and that the port is not 0.
  *
  * Pure: nothing is looked up or opened. Sources: RFC 3986 for brackets; unix(7) for paths.
  */
@@ -48,6 +48,9 @@ enum endpoint_fault endpoint_read_path(struct span text, struct endpoint *out);
 /* More than the grammar asks: what can be no host's name or address is told when it is written, not
  * when it is looked up. */
 bool endpoint_may_be_host(const struct endpoint *p);
+
+/* The same, and what only a resolver can tell: 127.1, redis.1. */
+bool endpoint_may_resolve(const struct endpoint *p);
 
 /* family: AF_INET or AF_INET6. */
 bool endpoint_is_numeric(int family, struct span host);

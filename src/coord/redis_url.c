@@ -79,7 +79,7 @@ static enum err_code parse_node(struct redis_url *a, struct span s, uint16_t por
     enum endpoint_fault f = endpoint_read_host(s, &p);
     if (f)
         return unfit(f, p.wrong, e);
-    if (!endpoint_may_be_host(&p))
+    if (!endpoint_may_resolve(&p))
         return err_set(
             e, ERR_INVALID,
             "coordinator url: expected the name or the address of a host, found \"%.*s\"",
