@@ -269,10 +269,11 @@ include tools/bench/bench.mk
 
 # Without those that wait for time to pass, or look far.
 SLOW_UNITS := auth/test_auth coord/test_differential coord/test_differential_sequences \
-	coord/test_redis coord/test_replicas coord/test_sentinel coord/test_sqlite_back \
-	coord/test_sqlite_file lease/test_keeper lease/test_static_lives net/test_blocked net/test_bounds \
-	net/test_conn net/test_cut net/test_feed net/test_idle net/test_memory net/test_park net/test_probe \
-	net/test_sweep net/test_turns net/test_upstream
+	coord/test_redis coord/test_redis_peer coord/test_replicas coord/test_sentinel \
+	coord/test_sqlite_back coord/test_sqlite_file lease/test_keeper lease/test_static_lives \
+	net/test_blocked net/test_bounds net/test_conn net/test_cut net/test_feed net/test_find \
+	net/test_idle net/test_memory net/test_own net/test_park net/test_probe net/test_sweep \
+	net/test_turns net/test_upstream serve/test_weight
 QUICK_BIN := $(filter-out $(SLOW_UNITS:%=$(B)/tests/unit/%),$(UNIT_SRC:%.c=$(B)/%))
 
 # Nor, under qemu-user, these; T=NAME runs them all the same.
