@@ -26,8 +26,11 @@ int socket(int domain, int type, int protocol)
     if (!(type & SOCK_NONBLOCK))
         return (int)syscall(SYS_socket, domain, type, protocol);
     unsigned at = attempts++;
-    if (at < from || at >= to)
-        return last = (int)syscall(SYS_socket, domain, type, protocol);
+    if (at < from || at >= to) {
+        int fd = (int)syscall(SYS_socket, domain, type, protocol);
+        last = fd;
+        return fd;
+    }
     if (last >= 0 && taken < 0 && fcntl(last, F_GETFD) < 0)
         taken = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, last);
     errno = at < FOR_EVER ? error : EACCES;
