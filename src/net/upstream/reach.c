@@ -103,14 +103,20 @@ static void unreached(const struct upstream_link *l, const char *why)
     }
 }
 
+/* Address; what is under way to the one before tells no more of it. */
+static void go_to_next(struct upstream *up)
+{
+    up->round++;
+    up->at = (up->at + 1) % up->naddr;
+}
+
 void upstream_missed(const struct upstream_link *l, const char *why)
 {
     struct upstream *up = l->up;
     up->stats.errors++;
     if (l->round != up->round) /* others that tried at the same time have said so */
         return;
-    up->round++;
-    up->at = (up->at + 1) % up->naddr;
+    go_to_next(up);
     if (++up->missed < up->naddr)
         return;
     up->missed = 0;
@@ -136,8 +142,7 @@ void upstream_turned_away(const struct upstream_link *l)
     struct upstream *up = l->up;
     if (l->at != find_place(up, up->at) || is_beside_shared(l))
         return;
-    up->round++;
-    up->at = (up->at + 1) % up->naddr;
+    go_to_next(up);
 }
 
 void upstream_lookup_failed(const struct upstream_link *l, const char *why)

@@ -158,13 +158,17 @@ static int lowest_free(void)
     return fd;
 }
 
+static void start_where_nobody_listens(void)
+{
+    (void)close(listen_at("127.0.0.2")); /* its port */
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    start("server.example");
+}
+
 static void what_was_tried_in_vain_leaves_no_descriptor(void **state)
 {
     (void)state;
-    int two = listen_at("127.0.0.2");
-    (void)close(two);
-    name_is("127.0.0.2", "127.0.0.3", 0);
-    start("server.example");
+    start_where_nobody_listens();
     int c = dial(&b);
     say(c, "hello\n");
     expect(c, "hello\n");
@@ -200,10 +204,7 @@ static void what_is_refused_at_once_leaves_no_descriptor(void **state)
 static void what_was_closed_is_not_closed_again(void **state)
 {
     (void)state;
-    int two = listen_at("127.0.0.2");
-    (void)close(two);
-    name_is("127.0.0.2", "127.0.0.3", 0);
-    start("server.example");
+    start_where_nobody_listens();
     int c = dial(&b);
     fail_at(1, UINT_MAX, EMFILE);
     say(c, "up one\n");

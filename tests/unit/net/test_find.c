@@ -502,6 +502,15 @@ static void a_server_that_is_mute_is_followed_by_the_next(void **state)
         (void)close(ends[i]);
 }
 
+/* The next link there, which begins so, and is not let in. */
+static int refused_at(int server, const char *begins)
+{
+    int link = accepted(server);
+    expect(link, begins);
+    say(link, "ERROR\r\n");
+    return link;
+}
+
 /* And where the name leads elsewhere by now, so is the first of those. */
 static void a_successor_that_is_not_let_in_tries_the_next(void **state)
 {
@@ -513,9 +522,7 @@ static void a_successor_that_is_not_let_in_tries_the_next(void **state)
     name_is("127.0.0.3", "127.0.0.4", 0);
     atomic_store(&ahead_us, 3000000);
     served_at(shared, d);
-    int refused = accepted(three);
-    expect(refused, "version\r\n");
-    say(refused, "ERROR\r\n");
+    int refused = refused_at(three, "version\r\n");
     pass(100);
     served_at(shared, c);
     int next = let_in(four);
@@ -537,9 +544,7 @@ static void a_clients_own_that_is_not_let_in_is_followed_by_the_next(void **stat
     net_bench_call(&b, do_greet, greeting);
     int c = dial(&b);
     say(c, "up one\n");
-    int refused = accepted(two);
-    expect(refused, greeting);
-    say(refused, "ERROR\r\n");
+    int refused = refused_at(two, greeting);
     expect(c, "down\n");
     pass(100);
     say(c, "up one\n");
