@@ -261,6 +261,16 @@ int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)
     return before ? later->settle_before_ms : settle;
 }
 
+int64_t coord_pool_least_settle(const struct coord_pool *p)
+{
+    int64_t least = p->params.horizon_ms;
+    if (p->later.settle_ms > 0)
+        least = min64(least, p->later.settle_ms);
+    if (p->later.least_ms > 0)
+        least = min64(least, p->later.least_ms);
+    return max64(least, p->params.first_horizon_ms);
+}
+
 bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms)
 {
     const struct coord_params *k = &p->params;
@@ -358,6 +368,11 @@ enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struc
     return c->driver->describe(c, pool, r);
 }
 
+static bool is_settle(int64_t ms, const struct coord_params *p)
+{
+    return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
+}
+
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r)
 {
     struct err e;
@@ -369,12 +384,13 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
     if (coord_identity_read(in->identity, &epoch_ms, &layout, &e) ||
         coord_params_check(&in->params, &e) || coord_params_fit(&in->params, &layout, &e))
         return outcome_refused(r, "%s", e.text);
-    if (in->settle_ms != 0 &&
-        (in->settle_ms < in->params.first_horizon_ms || in->settle_ms > in->params.horizon_ms))
+    bool good = is_settle(in->settle_ms, &in->params);
+    if (!good || !is_settle(in->least_ms, &in->params))
         return outcome_refused(r,
-                               "settle: expected first-horizon to horizon, %" PRId64 " to %" PRId64
+                               "%s: expected first-horizon to horizon, %" PRId64 " to %" PRId64
                                " ms, found %" PRId64,
-                               in->params.first_horizon_ms, in->params.horizon_ms, in->settle_ms);
+                               good ? "least-settle" : "settle", in->params.first_horizon_ms,
+                               in->params.horizon_ms, good ? in->least_ms : in->settle_ms);
     if (in->lost_ahead_ms < 0 || in->lost_ahead_ms > COORD_AHEAD_MAX_MS)
         return outcome_refused(
             r, "what was granted ahead: expected 0 to %" PRId64 " ms, found %" PRId64,

@@ -260,6 +260,7 @@ struct coord_init {
                            another pool that renews has it changed to its own, so as to go on */
     bool replicas_said; /* params.replicas 0 is meant so, whatever replicas the server has */
     int64_t settle_ms;  /* first_horizon_ms..horizon_ms; 0: the horizon */
+    int64_t least_ms;   /* as in coord_later, of the pool of before: likewise; 0: none */
     int64_t lost_ahead_ms; /* AFTER_LOSS: how far ahead of its time the pool that was lost may have
                               granted, 0..COORD_AHEAD_MAX_MS; less than params allow counts as
                               what they do */
@@ -312,6 +313,9 @@ int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms);
 
 /* The settle that a reopening at now_ms would go by. */
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms);
+
+/* The shortest that its data can have had, first_horizon_ms..horizon_ms. */
+int64_t coord_pool_least_settle(const struct coord_pool *p);
 
 /* Whether what was lost since tmax, by now_ms, can be but of young tenures. */
 bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms);

@@ -72,7 +72,7 @@ end
 -- A server that hides them is refused: it could not be told from another, nor from its own past.
 local told, fp = pcall(fingerprint)
 if not (told and fp) then
-    return {'NOINFO', int(T), tostring(type(fp) == 'table' and fp.err or fp or 'no such field of 40 digits')}
+    return {'NOINFO', int(T), tostring(type(fp) == 'table' and fp.err or fp or 'no field of 40 digits')}
 end
 
 -- A replica that may be written to would grant from its copy of the pool what its master grants, too.
@@ -96,7 +96,7 @@ local function enqueue(list)
     end
 end
 
-local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, adopt)
+local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, least, adopt)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
     end
@@ -105,23 +105,23 @@ local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, ado
     end
     -- Replicas that are connected may be promoted without having seen the latest grants.
     local standby = tonumber(string.match(replication, 'connected_slaves:(%d+)') or 0)
-    if tonumber(K) == 0 and said ~= '1' and standby > 0 then
+    if K == '0' and said ~= '1' and standby > 0 then
         return {'REPLICAS', int(T), int(standby)}
     end
     -- The same holds as for a reopening: see CONFIRM below.
-    if tonumber(K) > 0 and not confirmed then
+    if K ~= '0' and not confirmed then
         redis.call('HSET', WHO, 'confirm', int(T))
         return confirm(K)
     end
     -- Made after a loss, or of a range: reopened, with no record of era 1. The horizon may have been longer.
     local lost, era = mode == 'after-loss', mode == 'fresh' and 1 or 2
     local more = lost and tonumber(ahead) > A + 2 * S and tonumber(ahead) or 0
-    local floor = lost and T + math.max(A + 2 * S, more) or 0
+    local floor = int(lost and T + math.max(A + 2 * S, more) or 0)
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
-        'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
+        'fl', floor, 'fs', floor, 'fp', fp, 'tmax', int(T), 'closed', 0,
         'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
-        'sure', int(confirmed or 0), 'settle', settle, 'ahead', int(more),
+        'sure', int(confirmed or 0), 'settle', settle, 'least', least, 'ahead', int(more),
         unpack(adopt == '1' and {'adopt', 1} or {}))
     local all = {}
     for w = tonumber(from), tonumber(to) do

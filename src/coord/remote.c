@@ -73,7 +73,8 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
     const int64_t args[] = {p->horizon_ms,     p->first_horizon_ms, p->mature_after_ms,
                             p->max_skew_ms,    p->grace_ms,         p->replicas,
                             p->worker_from,    p->worker_to,        in->lost_ahead_ms,
-                            in->replicas_said, in->settle_ms,       !in->identity_said};
+                            in->replicas_said, in->settle_ms,       in->least_ms,
+                            !in->identity_said};
     struct remote_call c;
     struct answer a;
     struct answer_to to = asked(m, in->identity);

@@ -17,7 +17,9 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
               .tmax_ms = u->now_ms,
               .floor_ms = lost ? u->now_ms + ahead : 0,
               .floor_short_ms = lost ? u->now_ms + ahead : 0,
-              .later = {.settle_ms = in->settle_ms, .ahead_ms = lost && ahead > own ? ahead : 0}},
+              .later = {.settle_ms = in->settle_ms,
+                        .ahead_ms = lost && ahead > own ? ahead : 0,
+                        .least_ms = in->least_ms}},
         .era = in->mode == COORD_INIT_FRESH ? 1 : 2, /* 1: it was never reopened */
         .adopt = !in->identity_said,
     };

@@ -72,6 +72,8 @@ static const struct opt {
      "that must acknowledge a grant", "a number from 0 to 100"},
     {"settle", 0, KIND_DURATION, AT(settle_ms), AT(has_settle), 0, 0, "TIME",
      "bet after a restart: see sidflakectl(1) (horizon)", "a duration such as 2m"},
+    {"least-settle", 0, KIND_DURATION, AT(least_settle_ms), AT(has_least_settle), 0, 0, "TIME",
+     "the shortest that the pool had before", "a duration such as 2m"},
     {"ahead", 0, KIND_DURATION, AT(ahead_ms), AT(has_ahead), 0, 0, "TIME",
      "farthest that any pool lost before granted ahead", "a duration such as 24h"},
     {"nothing-lost", 0, KIND_FLAG, AT(nothing_lost), 0, 0, 0, NULL,

@@ -17,7 +17,7 @@
 static const struct ctl_command commands[] = {
     {"pool", "init", ctl_pool_init,
      ON_POOL " fresh after-loss workers epoch layout uuid if-missing horizon first-horizon mature-after"
-             " max-skew grace replicas settle ahead json", "", 0, 0,
+             " max-skew grace replicas settle least-settle ahead json", "", 0, 0,
      "Make a pool",
      "Which is true of its ID space has to be said: --fresh, --after-loss or\n"
      "--workers. On a terminal it is asked otherwise.\n"

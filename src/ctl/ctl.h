@@ -40,13 +40,13 @@ struct ctl_seq_args {
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid, *layout;
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
-    bool nothing_lost, clock_was_ahead, has_settle, has_ahead;
+    bool nothing_lost, clock_was_ahead, has_settle, has_least_settle, has_ahead;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool moved, moved_back, even_if_alive;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;
     int64_t timeout_ms;
-    int64_t settle_ms, ahead_ms;
+    int64_t settle_ms, least_settle_ms, ahead_ms;
     int64_t delay_ms;
     uint32_t worker;
     uint32_t count; /* -n; 0: not given */
@@ -90,7 +90,8 @@ int ctl_passwd(struct ctl_args *a);
  * reason told. */
 int ctl_sidecar_space(const struct ctl_args *a, int64_t *epoch_ms, struct layout *layout);
 
-/* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
+/* --settle and --least-settle, where given, are such as that pool can have: CTL_OK, or the exit
+ * status. */
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);
 
 /* "sidflakectl: " and the message on stderr; returns status. What is no character that shows, in

@@ -100,13 +100,20 @@ static int check_init(struct ctl_args *a)
     return ctl_check_settle(a, &a->params);
 }
 
+static int check_settle(const char *option, int64_t ms, const struct coord_params *p)
+{
+    if (ms >= p->first_horizon_ms && ms <= p->horizon_ms)
+        return CTL_OK;
+    return ctl_fail(CTL_USAGE, "%s: expected first-horizon to horizon, %s to %s, found %s", option,
+                    ctl_span(p->first_horizon_ms), ctl_span(p->horizon_ms), ctl_span(ms));
+}
+
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
 {
-    if (a->has_settle && (a->settle_ms < p->first_horizon_ms || a->settle_ms > p->horizon_ms))
-        return ctl_fail(
-            CTL_USAGE, "--settle: expected first-horizon to horizon, %s to %s, found %s",
-            ctl_span(p->first_horizon_ms), ctl_span(p->horizon_ms), ctl_span(a->settle_ms));
-    return CTL_OK;
+    int status = a->has_settle ? check_settle("--settle", a->settle_ms, p) : CTL_OK;
+    if (status || !a->has_least_settle)
+        return status;
+    return check_settle("--least-settle", a->least_settle_ms, p);
 }
 
 static int make_identity(struct ctl_args *a, char out[COORD_IDENTITY_MAX])
@@ -195,6 +202,7 @@ int ctl_pool_init(struct ctl_args *a)
     in.identity_said = a->uuid != NULL;
     in.replicas_said = a->has_replicas;
     in.settle_ms = a->settle_ms;
+    in.least_ms = a->least_settle_ms;
     in.lost_ahead_ms = a->after_loss ? ctl_session_lost_ahead(a) : 0;
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;

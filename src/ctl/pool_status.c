@@ -17,7 +17,7 @@ static json_t *status_json(const struct ctl_session *s)
     int64_t word = coord_pool_word_from(p, s->reply.era);
     return json_pack(
         "{s:s, s:I, s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
-        "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
+        "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
         "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
         "layout", layout_fields(layout, &p->layout), "closed", (int)p->closed, "moved",
         (int)p->moved, "workers", (json_int_t)(p->params.worker_to - p->params.worker_from) + 1,
@@ -27,9 +27,9 @@ static json_t *status_json(const struct ctl_session *s)
         "lifetime_ms", (json_int_t)(layout_end_ms(&p->layout, p->epoch_ms) - s->reply.now_ms),
         "clock_skew_ms", (json_int_t)(s->reply.now_ms - s->asked_ms), "replicas_connected",
         (json_int_t)p->replicas, "parameters", "settle_ms",
-        (json_int_t)coord_pool_settle(p, s->reply.now_ms), "horizon_ms",
-        (json_int_t)p->params.horizon_ms, "first_horizon_ms",
-        (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
+        (json_int_t)coord_pool_settle(p, s->reply.now_ms), "least_settle_ms",
+        (json_int_t)coord_pool_least_settle(p), "horizon_ms", (json_int_t)p->params.horizon_ms,
+        "first_horizon_ms", (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
         (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
         "grace_ms", (json_int_t)p->params.grace_ms, "replicas", (int)p->params.replicas,
         "worker_from", (int)p->params.worker_from, "worker_to", (int)p->params.worker_to,
@@ -48,6 +48,9 @@ static void print_settle(const struct ctl_session *s)
         (void)fputs(", the horizon", stdout);
     if (l->settle_from_ms > s->reply.now_ms)
         (void)printf("; %s from %s on", ctl_duration(l->settle_ms), ctl_time(l->settle_from_ms));
+    else if (coord_pool_least_settle(&s->pool) < now)
+        (void)printf("; was %s, by which sidecars go on renewing",
+                     ctl_duration(coord_pool_least_settle(&s->pool)));
     (void)puts("");
 }
 

@@ -145,6 +145,7 @@ struct lease {
                                                was … */
     struct coord_params last_params;        /* … and its parameters: */
     int64_t last_settle_ms;                 /* … with its settle, 0: the horizon: */
+    int64_t last_least_ms;                  /* … the shortest that it ever had, 0: that one: */
     int64_t last_ahead_ms;                  /* … and its reach, where above A + 2S: */
     bool last_known;                        /* … these are known, too */
     bool init_wanted;   /* auto_init, and the coordinator says that there is no pool */

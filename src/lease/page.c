@@ -83,6 +83,7 @@ static void keep_params(struct page *p, const struct page_head *from)
 {
     p->head.params = from->params;
     p->head.ahead_ms = from->ahead_ms;
+    p->head.least_ms = from->least_ms;
 }
 
 void page_clear(struct page *p)
@@ -131,7 +132,8 @@ static uint32_t params_check(const struct page_head *h)
     uint32_t check = fnv32(h->identity, sizeof h->identity);
     check = fnv32_on(check, p, offsetof(struct page_params, check));
     check = p->settle_ms ? fnv32_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
-    return h->ahead_ms ? fnv32_on(check, &h->ahead_ms, sizeof h->ahead_ms) : check;
+    check = h->ahead_ms ? fnv32_on(check, &h->ahead_ms, sizeof h->ahead_ms) : check;
+    return h->least_ms ? fnv32_on(check, &h->least_ms, sizeof h->least_ms) : check;
 }
 
 static bool settle_fits(const struct coord_params *p, int64_t ms)
@@ -139,8 +141,14 @@ static bool settle_fits(const struct coord_params *p, int64_t ms)
     return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
 }
 
+/* Data of the time of one that is no shorter needs nothing that the pool's own does not. */
+static bool least_fits(const struct coord_params *p, int64_t settle_ms, int64_t ms)
+{
+    return settle_fits(p, ms) && ms < (settle_ms ? settle_ms : p->horizon_ms);
+}
+
 void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms,
-                     int64_t ahead_ms)
+                     int64_t least_ms, int64_t ahead_ms)
 {
     struct page_head h = p->head;
     h.params =
@@ -154,13 +162,15 @@ void page_set_params(struct page *p, const struct coord_params *params, int64_t 
                              .worker_to = params->worker_to,
                              .settle_ms = settle_fits(params, settle_ms) ? (uint32_t)settle_ms : 0};
     h.ahead_ms = (uint32_t)(ahead_ms < COORD_AHEAD_MAX_MS ? ahead_ms : COORD_AHEAD_MAX_MS);
+    h.least_ms = least_fits(params, h.params.settle_ms, least_ms) ? (uint32_t)least_ms : 0;
     h.params.check = params_check(&h);
     p->head.params = h.params;
     p->head.ahead_ms = h.ahead_ms;
+    p->head.least_ms = h.least_ms;
 }
 
 bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms,
-                 int64_t *ahead_ms)
+                 int64_t *least_ms, int64_t *ahead_ms)
 {
     const struct page_params *from = &p->head.params;
     struct coord_params params = {.horizon_ms = from->horizon_ms,
@@ -173,10 +183,12 @@ bool page_params(const struct page *p, struct coord_params *out, int64_t *settle
                                   .worker_to = from->worker_to};
     struct err e;
     if (from->check != params_check(&p->head) || coord_params_check(&params, &e) ||
-        !settle_fits(&params, from->settle_ms))
+        !settle_fits(&params, from->settle_ms) ||
+        !least_fits(&params, from->settle_ms, p->head.least_ms))
         return false;
     *out = params;
     *settle_ms = from->settle_ms;
+    *least_ms = p->head.least_ms;
     *ahead_ms = p->head.ahead_ms;
     return true;
 }

@@ -110,6 +110,7 @@ struct page_head {
     volatile uint64_t floor; /* base/mark.h: above it nothing was issued by what stood in pages that
                                 this one replaced; 0: there were none */
     uint32_t ahead_ms;       /* of params, and under its check where it is not 0 */
+    uint32_t least_ms;       /* likewise: the shortest settle before, where that is shorter */
 };
 
 struct page {
@@ -170,11 +171,12 @@ void page_set_identity(struct page *p, const char *identity);
 /* Remembers the parameters of the pool whose identity is pinned, and gives them back; false: none
  * are known, or they are damaged, another pool's, or none that a pool can have. settle_ms:
  * first_horizon_ms..horizon_ms, 0: the horizon; anything else is stored as 0, the longest.
+ * least_ms: the shortest settle ever, likewise; one that is not below settle_ms is stored as 0.
  * ahead_ms: 0..COORD_AHEAD_MAX_MS, as in coord_later; beyond is stored as the most. */
 void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms,
-                     int64_t ahead_ms);
+                     int64_t least_ms, int64_t ahead_ms);
 bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms,
-                 int64_t *ahead_ms);
+                 int64_t *least_ms, int64_t *ahead_ms);
 
 void page_store(struct page *p, unsigned slot, const struct page_record *r);
 

@@ -85,6 +85,7 @@ static void plan_init(struct lease *l, struct lease_action *a)
     if (!l->last_known)
         a->init.params.worker_to = coord_worker_most(&l->conf.layout);
     a->init.settle_ms = l->last_known ? l->last_settle_ms : 0;
+    a->init.least_ms = l->last_known ? l->last_least_ms : 0;
     a->init.lost_ahead_ms = l->last_known ? l->last_ahead_ms : 0;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
     a->init.unattended = true;

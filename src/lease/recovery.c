@@ -11,7 +11,7 @@ static void put_duration(struct buf *b, const char *option, int64_t ms)
 }
 
 static void put_params(struct buf *b, const struct coord_params *p, int64_t settle_ms,
-                       int64_t ahead_ms)
+                       int64_t least_ms, int64_t ahead_ms)
 {
     BUF_PUT_LIT(b, " --workers ");
     buf_put_u64(b, p->worker_from);
@@ -26,6 +26,8 @@ static void put_params(struct buf *b, const struct coord_params *p, int64_t sett
     buf_put_u64(b, p->replicas);
     if (settle_ms > 0)
         put_duration(b, " --settle ", settle_ms);
+    if (least_ms > 0)
+        put_duration(b, " --least-settle ", least_ms);
     if (ahead_ms > 0)
         put_duration(b, " --ahead ", ahead_ms);
 }
@@ -49,8 +51,10 @@ static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms,
 void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms)
 {
     int64_t settle_ms = coord_pool_settle(p, now_ms), ahead_ms = coord_pool_ahead(p, now_ms);
+    int64_t least_ms = coord_pool_least_settle(p);
     put_identity(b, p->identity, p->epoch_ms, &p->layout);
     put_params(b, &p->params, settle_ms < p->params.horizon_ms ? settle_ms : 0,
+               least_ms < settle_ms ? least_ms : 0,
                ahead_ms > coord_reach(&p->params) ? ahead_ms : 0);
     b->failed |= ahead_ms > COORD_AHEAD_MAX_MS;
 }
@@ -98,6 +102,6 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
     BUF_PUT_LIT(b, " --after-loss");
     put_identity(b, l->last_identity, epoch_ms, &layout);
     if (l->last_known)
-        put_params(b, &l->last_params, l->last_settle_ms, l->last_ahead_ms);
+        put_params(b, &l->last_params, l->last_settle_ms, l->last_least_ms, l->last_ahead_ms);
     b->failed |= l->last_ahead_ms > COORD_AHEAD_MAX_MS;
 }

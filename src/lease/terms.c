@@ -48,11 +48,19 @@ bool terms_word_helps(const struct coord_pool *p, const struct coord_reply *r)
     return from > 0 && from < r->now_ms + r->wait_ms && p->later.floor_short_before_ms <= r->now_ms;
 }
 
-/* A shorter one is kept to as long as this process lives, since data of its time may come back. */
-static void learn_settle(struct lease *l, int64_t ms)
+static void keep_to(struct lease *l, int64_t ms)
 {
     if (ms > 0 && (l->settle_ms == 0 || ms < l->settle_ms))
         l->settle_ms = ms;
+}
+
+/* A shorter one is kept to as long as this process lives, and that of the page as long as the pool
+ * does, since data of its time may come back. */
+static void learn_settle(struct lease *l, int64_t ms)
+{
+    keep_to(l, ms);
+    if (l->last_known)
+        keep_to(l, l->last_least_ms);
 }
 
 void terms_learn_ahead(struct lease *l, const struct coord_params *p)
@@ -70,7 +78,8 @@ static void remember(struct lease *l, const struct coord_params *p, int64_t sett
     ahead_ms = ahead_ms > l->ahead_ms ? ahead_ms : l->ahead_ms;
     if (l->last_known && l->last_ahead_ms > ahead_ms)
         ahead_ms = l->last_ahead_ms;
-    page_set_params(l->page, p, settle_ms, ahead_ms > own ? ahead_ms : 0);
+    int64_t least_ms = l->settle_ms > 0 ? max64(l->settle_ms, p->first_horizon_ms) : 0;
+    page_set_params(l->page, p, settle_ms, least_ms, ahead_ms > own ? ahead_ms : 0);
     traces_note_pool(l, l->page);
 }
 

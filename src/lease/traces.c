@@ -26,7 +26,8 @@ bool traces_none(const struct pagefile *f)
 void traces_note_pool(struct lease *l, const struct page *p)
 {
     memcpy(l->last_identity, p->head.identity, sizeof l->last_identity);
-    l->last_known = page_params(p, &l->last_params, &l->last_settle_ms, &l->last_ahead_ms);
+    l->last_known =
+        page_params(p, &l->last_params, &l->last_settle_ms, &l->last_least_ms, &l->last_ahead_ms);
 }
 
 void traces_pin_space(struct lease *l, const struct page *p)

@@ -231,6 +231,31 @@ def recovered_twice(case):
     ids.check_distinct(values + [s.id() for _ in range(20)])
 
 
+@test("a settle that was made longer is known to the command for a lost pool, and to who comes then")
+def least_settle(case):
+    redis = case.pool("--fresh", "--first-horizon", "16s", "--mature-after", "25s", "--settle", "16s")
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    ctl_json(case, redis, "set", "--settle", "1h")
+    [line] = [line for line in case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout.splitlines()
+              if line.startswith("settle")]
+    assert line == "settle       1h, the horizon; was 16s, by which sidecars go on renewing", line
+    told = ctl_json(case, redis, "status")["parameters"]
+    assert told["least_settle_ms"] == 16000 and told["settle_ms"] == 3600_000, told
+    before, seen = parameters(case, redis), len(s.log())
+    until("renewed since", lambda: s.metric("sidflake_renewals_total", result="renewed") >= 2)
+    s.stop()
+    s.start()
+    s.wait_held(2)
+    redis.ask("FLUSHALL")
+    command = printed_command(s, seen)
+    assert " --least-settle 16s" in command, command
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    assert parameters(case, redis) == before, (command, before)
+    r = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--least-settle", "29s", expect=2)
+    assert "--least-settle: expected first-horizon to horizon" in r.stderr, r.stderr
+
+
 @test("the command printed where no pool was has the epoch that the configuration insists on")
 def pinned_epoch(case):
     redis = case.redis()

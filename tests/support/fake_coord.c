@@ -102,6 +102,7 @@ static enum coord_status init(struct coord *c, const struct coord_init *in, stru
     call->params = in->params;
     call->lost_ahead_ms = in->lost_ahead_ms;
     call->settle_ms = in->settle_ms;
+    call->least_ms = in->least_ms;
     memcpy(call->identity, in->identity, sizeof call->identity);
     if (take_fault(f, FAKE_INIT, &fault) && !fault.takes_effect)
         return leave(f, call, fault.status, r);

@@ -45,7 +45,7 @@ struct fake_coord_call {
     enum coord_init_mode mode; /* INIT, as is what follows */
     bool identity_said;
     struct coord_params params;
-    int64_t lost_ahead_ms, settle_ms;
+    int64_t lost_ahead_ms, settle_ms, least_ms;
     struct coord_caller by; /* RENEW */
     struct coord_release release;
     struct coord_renewal items[COORD_RENEW_MAX]; /* as asked */

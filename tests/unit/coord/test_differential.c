@@ -584,6 +584,7 @@ static void do_init(enum coord_init_mode mode, const char *id)
     struct asked q;
     run.init.mode = mode;
     run.init.settle_ms = run.covered || once_in(3) ? 0 : run.init.params.first_horizon_ms;
+    run.init.least_ms = once_in(2) ? 0 : run.init.params.first_horizon_ms + 1;
     run.init.identity_said = once_in(2);
     run.init.lost_ahead_ms = once_in(2) ? 0 : 2 * run.init.params.horizon_ms;
     (void)snprintf(run.init.identity, sizeof run.init.identity, "%s", id);

@@ -492,9 +492,9 @@ static void a_redis_without_a_fingerprint_is_refused(void **state)
     pair_sync(&pair);
     assert_true(SERVER_DO(&pair.server, out, "HDEL", "sidflake:{p}:test", "fp"));
     assert_int_equal(coord_init(pair.redis, &in, &r), COORD_REFUSED);
-    assert_non_null(strstr(r.err.text, "found: no such field"));
+    assert_non_null(strstr(r.err.text, "found: no field of 40 digits"));
     assert_int_equal(coord_describe(pair.redis, &pool, &r), COORD_REFUSED);
-    assert_non_null(strstr(r.err.text, "found: no such field"));
+    assert_non_null(strstr(r.err.text, "found: no field of 40 digits"));
 }
 
 int main(void)

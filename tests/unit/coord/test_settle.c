@@ -187,6 +187,37 @@ static void the_shortest_that_was_raised_is_kept(void **state)
     assert_int_equal(described().later.settle_ms, A);
 }
 
+/* Data of the time of the pool that was lost may come back as well. */
+static void the_shortest_that_a_lost_pool_had_is_kept(void **state)
+{
+    (void)state;
+    enum coord_status s;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 2);
+    pair.clock.ms = T0;
+    pair_wipe(&pair, true);
+    in.settle_ms = 3 * SETTLE;
+    in.least_ms = A0 - 1;
+    ALL(s, coord_init(c, &in, &reply));
+    assert_int_equal(s, COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "least-settle: expected first-horizon to horizon"));
+    in.least_ms = SETTLE;
+    ALL(s, coord_init(c, &in, &reply));
+    assert_int_equal(s, COORD_OK);
+    for (size_t i = 0; i < PAIR_SIDES; i++) {
+        struct coord_pool p;
+        assert_int_equal(coord_describe(pair_side(&pair, i), &p, &reply), COORD_OK);
+        assert_int_equal(p.later.settle_ms, 3 * SETTLE);
+        assert_int_equal(p.later.least_ms, SETTLE);
+        assert_int_equal(coord_pool_least_settle(&p), SETTLE);
+    }
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A, &reply));
+    assert_int_equal(described().later.least_ms, SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A0, &reply));
+    assert_int_equal(described().later.least_ms, SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A, &reply));
+    assert_int_equal(described().later.least_ms, A0);
+}
+
 /* Said again, or longer by a little, it is the one that already waits. */
 static void a_settle_said_twice_waits_once(void **state)
 {
@@ -509,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_proven_rewind_is_no_bet),
         cmocka_unit_test(a_shorter_settle_counts_once_the_longer_has_passed),
         cmocka_unit_test(the_shortest_that_was_raised_is_kept),
+        cmocka_unit_test(the_shortest_that_a_lost_pool_had_is_kept),
         cmocka_unit_test(a_settle_said_twice_waits_once),
         cmocka_unit_test(a_word_takes_a_reopening_back),
         cmocka_unit_test(a_word_waits_for_those_who_renew_seldom),

@@ -67,7 +67,7 @@ static void a_pool_made_again_with_others_takes_no_range(void **state)
 static void who_has_another_gives_up_what_the_pool_has_not(void **state)
 {
     struct coord_params known;
-    int64_t settle_ms, ahead_ms;
+    int64_t settle_ms, least_ms, ahead_ms;
     (void)state;
     begin();
     (void)rig_settle(&b.rig);
@@ -77,7 +77,7 @@ static void who_has_another_gives_up_what_the_pool_has_not(void **state)
     assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
     assert_int_equal(b.rig.mails[LEASE_MAIL_GRANT], 4);
     assert_true(!rig_of_worker(&b.rig, 0) && !rig_of_worker(&b.rig, 1));
-    assert_true(page_params(b.rig.file.page, &known, &settle_ms, &ahead_ms));
+    assert_true(page_params(b.rig.file.page, &known, &settle_ms, &least_ms, &ahead_ms));
     assert_int_equal(known.worker_from, 10);
     assert_int_equal(known.worker_to, 19);
     end();
@@ -365,6 +365,7 @@ static void auto_init_makes_a_lost_pool_as_it_was(void **state)
         b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
         b.coord.pool.params.max_skew_ms = 3000;
         b.coord.pool.later.settle_ms = 50000;
+        b.coord.pool.later.least_ms = 40000;
         rig_pass(&b.rig, 1000);
         assert_int_equal(rig_held(&b.rig), 2);
         b.coord.missing = true;
@@ -384,6 +385,7 @@ static void auto_init_makes_a_lost_pool_as_it_was(void **state)
         assert_int_equal(made->params.max_skew_ms, 3000);
         assert_int_equal(made->params.worker_to, 5);
         assert_int_equal(made->settle_ms, 50000);
+        assert_int_equal(made->least_ms, 40000);
         assert_int_equal(made->lost_ahead_ms, 0); /* no more than these */
         end();
     }
@@ -454,15 +456,22 @@ static void the_settle_of_the_pool_is_known_when_it_is_lost(void **state)
     begin();
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         struct coord_params params;
-        int64_t settle, ahead;
+        int64_t settle, least, ahead;
         b.coord.pool.later.settle_ms = told[i]; /* as found, and as `pool set` changes it */
         rig_pass(&b.rig, 20000);
         assert_int_equal(b.rig.lease.last_settle_ms, told[i]);
         assert_int_equal(b.rig.lease.settle_ms,
                          i < 3 ? 40000 : 35000); /* the shortest is kept to */
-        assert_true(page_params(b.rig.file.page, &params, &settle, &ahead));
+        assert_true(page_params(b.rig.file.page, &params, &settle, &least, &ahead));
         assert_int_equal(settle, told[i]);
+        assert_int_equal(least, i == 1 || i == 2 ? 40000 : 0);
     }
+    b.coord.pool.later.settle_ms = 0; /* made again by who knows no shorter one */
+    rig_pass(&b.rig, 20000);
+    rig_restart(&b.rig);
+    rig_pass(&b.rig, 20000);
+    assert_int_equal(b.rig.lease.settle_ms, 35000);
+    assert_int_equal(b.rig.lease.last_least_ms, 35000);
     end();
 }
 
@@ -673,8 +682,8 @@ static void what_the_pool_was_outlives_a_start_with_another_epoch(void **state)
     page_clear(f.page);
     page_set_identity(f.page, "another");
     struct coord_params p;
-    int64_t settle, ahead;
-    assert_false(page_params(f.page, &p, &settle, &ahead));
+    int64_t settle, least, ahead;
+    assert_false(page_params(f.page, &p, &settle, &least, &ahead));
     end();
 }
 

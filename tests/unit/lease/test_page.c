@@ -363,48 +363,69 @@ static void the_pools_parameters_are_remembered_and_damage_to_them_is_seen(void 
 {
     static struct page p, other;
     struct coord_params got, want = coord_params_default;
-    int64_t settle, ahead;
+    int64_t settle, least, ahead;
     (void)state;
     page_format(&p, &home, 1);
-    assert_false(page_params(&p, &got, &settle, &ahead)); /* as in a page of version 0.1.0 */
+    assert_false(
+        page_params(&p, &got, &settle, &least, &ahead)); /* as in a page of version 0.1.0 */
     want.horizon_ms = 24 * 3600 * 1000;
     want.replicas = 2;
     want.worker_from = 100;
     want.worker_to = 199;
     page_set_identity(&p, "x|1|38.15.10");
-    page_set_params(&p, &want, 600000, 0);
-    assert_true(page_params(&p, &got, &settle, &ahead));
+    page_set_params(&p, &want, 600000, 0, 0);
+    assert_true(page_params(&p, &got, &settle, &least, &ahead));
     page_set_identity(&p, "y|1|38.15.10"); /* as by a version that leaves them there */
-    assert_false(page_params(&p, &got, &settle, &ahead));
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
     page_set_identity(&p, "x|1|38.15.10");
-    assert_true(page_params(&p, &got, &settle, &ahead));
+    assert_true(page_params(&p, &got, &settle, &least, &ahead));
     assert_memory_equal(&got, &want, sizeof want);
     assert_int_equal(settle, 600000);
     struct err why;
     assert_int_equal(judge(&p, &why), PAGE_OWN);
     for (size_t i = 0; i < sizeof(struct page_params); i++) {
         ((uint8_t *)&p.head.params)[i] ^= 0x40;
-        assert_false(page_params(&p, &got, &settle, &ahead));
+        assert_false(page_params(&p, &got, &settle, &least, &ahead));
         ((uint8_t *)&p.head.params)[i] ^= 0x40;
     }
     p.head.params.settle_ms = 0; /* as an earlier version stores it: the check is another one */
-    assert_false(page_params(&p, &got, &settle, &ahead));
-    page_set_params(&p, &want, 0, 0); /* the horizon: as every earlier version has it */
-    assert_true(page_params(&p, &got, &settle, &ahead) && settle == 0);
-    page_set_params(&p, &want, 25 * 3600 * 1000, 0); /* nor is a settle that cannot be believed */
-    assert_true(page_params(&p, &got, &settle, &ahead) && settle == 0);
-    page_set_params(&p, &want, 0, 90000000);
-    assert_true(page_params(&p, &got, &settle, &ahead) && ahead == COORD_AHEAD_MAX_MS);
-    page_set_params(&p, &want, 0, 80000000);
-    assert_true(page_params(&p, &got, &settle, &ahead) && ahead == 80000000);
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
+    page_set_params(&p, &want, 0, 0, 0); /* the horizon: as every earlier version has it */
+    assert_true(page_params(&p, &got, &settle, &least, &ahead) && settle == 0);
+    page_set_params(&p, &want, 25 * 3600 * 1000, 0,
+                    0); /* nor is a settle that cannot be believed */
+    assert_true(page_params(&p, &got, &settle, &least, &ahead) && settle == 0);
+    page_set_params(&p, &want, 0, 0, 90000000);
+    assert_true(page_params(&p, &got, &settle, &least, &ahead) && ahead == COORD_AHEAD_MAX_MS);
+    page_set_params(&p, &want, 0, 0, 80000000);
+    assert_true(page_params(&p, &got, &settle, &least, &ahead) && ahead == 80000000);
     page_format(&other, &home, 1);
     page_replace(&other, &p);
-    assert_true(page_params(&other, &got, &settle, &ahead) && ahead == 80000000);
+    assert_true(page_params(&other, &got, &settle, &least, &ahead) && ahead == 80000000);
     p.head.ahead_ms = 0; /* as an earlier version leaves it to a later one: the check is another */
-    assert_false(page_params(&p, &got, &settle, &ahead));
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
+    static const struct {
+        int64_t settle, least, kept;
+    } cases[] = {{600000, 30000, 30000}, {600000, 599999, 599999}, {600000, 600000, 0},
+                 {600000, 29999, 0},     {600000, -1, 0},          {0, 600000, 600000},
+                 {0, 86400000, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        page_set_params(&p, &want, cases[i].settle, cases[i].least, 80000000);
+        assert_true(page_params(&p, &got, &settle, &least, &ahead));
+        assert_int_equal(least, cases[i].kept);
+        assert_true(settle == cases[i].settle && ahead == 80000000);
+    }
+    page_set_params(&p, &want, 600000, 30000, 0);
+    page_format(&other, &home, 1);
+    page_replace(&other, &p);
+    assert_true(page_params(&other, &got, &settle, &least, &ahead) && least == 30000);
+    p.head.least_ms = 30001;
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
+    p.head.least_ms = 0;
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
     want.horizon_ms = 25 * 3600 * 1000; /* whole, but of no pool that can be */
-    page_set_params(&p, &want, 600000, 0);
-    assert_false(page_params(&p, &got, &settle, &ahead));
+    page_set_params(&p, &want, 600000, 0, 0);
+    assert_false(page_params(&p, &got, &settle, &least, &ahead));
 }
 
 int main(void)

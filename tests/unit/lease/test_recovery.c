@@ -47,13 +47,16 @@ static void all_that_the_pool_was_is_said(void **state)
                                           .worker_from = 100,
                                           .worker_to = 199};
     l.last_settle_ms = 600000;
+    l.last_least_ms = 40000;
     assert_string_equal(
         command(&l, "redis://h:6379/0", 1000),
         "sidflakectl pool init --coordinator redis://h:6379/0 --pool p --after-loss --uuid "
         "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z --workers 100-199 "
         "--horizon 1d --first-horizon 30s --mature-after 150s --max-skew 1500ms --grace 0s "
-        "--replicas 2 --settle 10m");
+        "--replicas 2 --settle 10m --least-settle 40s");
     l.last_settle_ms = 0;
+    assert_non_null(strstr(command(&l, "redis://h:6379/0", 1000), "2 --least-settle 40s"));
+    l.last_least_ms = 0;
     l.last_ahead_ms = COORD_AHEAD_MAX_MS; /* of a pool before it: whoever has its ranges goes on */
     assert_non_null(strstr(command(&l, "redis://h:6379/0", 1000), "--replicas 2 --ahead 1442m"));
     assert_string_equal(command(&l, "redis://h:6379/0", 200), ""); /* whole or not at all */
@@ -75,15 +78,23 @@ static void a_pool_that_is_there_is_said_to_the_millisecond(void **state)
     buf_init(&b, text, sizeof text - 1);
     recovery_put_pool(&b, &p, 1999); /* the shorter settle does not count yet */
     text[b.n] = '\0';
-    assert_string_equal(text, " --uuid 11111111-2222-4333-8444-555555555555 --epoch "
-                              "2026-01-01T00:00:00.000Z --workers 0-32767 --horizon 5399s "
-                              "--first-horizon 30s --mature-after 2m --max-skew 2s --grace 1m "
-                              "--replicas 0 --settle 630001ms --ahead 86404001ms");
+    assert_string_equal(text,
+                        " --uuid 11111111-2222-4333-8444-555555555555 --epoch "
+                        "2026-01-01T00:00:00.000Z --workers 0-32767 --horizon 5399s "
+                        "--first-horizon 30s --mature-after 2m --max-skew 2s --grace 1m "
+                        "--replicas 0 --settle 630001ms --least-settle 1m --ahead 86404001ms");
     p.later.settle_ms = 0;
+    p.later.least_ms = 45000; /* raised since, and data of its time may come back */
     buf_init(&b, text, sizeof text - 1);
     recovery_put_pool(&b, &p, 2000);
     text[b.n] = '\0';
-    assert_null(strstr(text, "--settle")); /* the horizon, which is none */
+    assert_null(strstr(text, " --settle")); /* the horizon, which is none */
+    assert_non_null(strstr(text, "--replicas 0 --least-settle 45s"));
+    p.later.settle_ms = p.later.least_ms = 0;
+    buf_init(&b, text, sizeof text - 1);
+    recovery_put_pool(&b, &p, 2000);
+    text[b.n] = '\0';
+    assert_null(strstr(text, "-settle"));
 }
 
 /* What was granted by that time counts, as far as --ahead can say. */
