@@ -251,6 +251,7 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     w->server->true_ms = &w->now;
     w->server->acknowledged = failover_acknowledged;
     w->server->world = w;
+    w->least_ms = w->set.settle_ms;
     place_nodes(w);
     if (w->set.fixed) {
         world_count(w, FAULT_LIFE_FIXED);

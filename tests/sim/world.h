@@ -281,6 +281,7 @@ struct world {
     struct server *server, *other;
     char identity[COORD_IDENTITY_MAX], other_identity[COORD_IDENTITY_MAX];
     int64_t down_until;
+    int64_t least_ms; /* the shortest settle that the pool had; 0: none but the horizon */
     bool wild;       /* the server's clock was wrong by more than S: nothing may be lost any more */
     bool lossy;      /* something was lost: its clock must stay within S */
     unsigned losses; /* how often that may have been */
