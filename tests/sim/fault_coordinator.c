@@ -105,10 +105,12 @@ static void hear_all(struct world *w)
     int64_t settle = coord_pool_settle(&p, server_ms(w->server));
     int64_t quarter = w->now + settle / 4 + 1; /* who is due just then has its turn */
     bool lossless = !w->set.weight[FAULT_NET_LOST_REQUEST] && !w->set.weight[FAULT_NET_LOST_REPLY];
-    bool ran[WORLD_NODES], knew[WORLD_NODES];
+    bool ran[WORLD_NODES], knew[WORLD_NODES], keeps_to_it[WORLD_NODES];
     for (unsigned i = 0; i < w->set.nodes; i++) {
         ran[i] = node_runs(w, &w->node[i]);
         knew[i] = strcmp(w->node[i].lease.identity, p.identity) == 0;
+        int64_t its = w->node[i].lease.settle_ms; /* who learns of it now keeps to it from now on */
+        keeps_to_it[i] = its > 0 && its <= settle;
         w->node[i].renewed = !reopened || (knew[i] && w->node[i].lease.era < era);
     }
     uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
@@ -125,8 +127,7 @@ static void hear_all(struct world *w)
             continue;
         bool knows = knew[i] && strcmp(n->lease.identity, p.identity) == 0;
         bool asks_it = calls_here(w, n) && knows && !behind;
-        if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT &&
-            n->lease.settle_ms > 0 && n->lease.settle_ms <= settle)
+        if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT && keeps_to_it[i])
             world_fail(w, "node %u was not heard within a quarter of settle", i);
         bool strange = calls_here(w, n) && !knows;
         for (unsigned k = 0; k < 60 && !is_heard(w, n, &p, era); k++) { /* 5 s: it backs off */
