@@ -111,14 +111,14 @@ void rds_send_state(struct rds_call *c, uint8_t proto)
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
 
-void rds_introduce(struct rds_call *c, enum upstream_ready is)
+bool rds_introduce(struct rds_call *c, enum upstream_ready is)
 {
-    uint8_t *unsaid = &c->ses->there->unsaid;
-    if (is == UPSTREAM_FRESH)
-        rds_send_state(c, 2);
-    else if (*unsaid)
-        rds_send_state(c, *unsaid);
-    *unsaid = 0;
+    struct rds_there *t = c->ses->there;
+    uint8_t spoken = is == UPSTREAM_FRESH ? 2 : t->unsaid;
+    if (spoken)
+        rds_send_state(c, spoken);
+    t->unsaid = 0;
+    return spoken && c->ses->db > 0 && t->mute == RDS_LOUD;
 }
 
 static void speak(struct rds_session *ses, uint8_t proto)
@@ -289,10 +289,10 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
                    : rds_fail(c, SERVE_AWAY, "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
-    if (!rds_has_password(c))
-        rds_introduce(c, is);
-    else if (is == UPSTREAM_FRESH)
+    if (rds_has_password(c) && is == UPSTREAM_FRESH)
         ses->there->unsaid = 2;
+    else if (!rds_has_password(c) && rds_introduce(c, is))
+        return rds_behind(c);
     if (!rds_begin_stream(c))
         c->close = true;
     upstream_send(c->turn, c->raw);

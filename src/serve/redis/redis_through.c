@@ -47,7 +47,8 @@ static enum serve_result merge(struct rds_call *c)
     if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
     c->ses->passes = true;
-    rds_introduce(c, is);
+    if (rds_introduce(c, is))
+        return rds_behind(c);
     enum serve_result r = rds_merge(c);
     if (r != RDS_PARKED)
         serve_count(c->svc->serve, SERVE_REDIS, RESP_MGET - 1, r);
@@ -116,7 +117,8 @@ static enum serve_result move_multi(struct rds_call *c)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
-    rds_introduce(c, is);
+    if (rds_introduce(c, is))
+        return rds_behind(c);
     upstream_send(c->turn, multi);
     upstream_send(c->turn, rds_multi_bytes(ses));
     upstream_expect(c->turn, FRAME_RESP, is_heard(c) ? 1 + (uint32_t)queued : 0, UPSTREAM_SKIP);

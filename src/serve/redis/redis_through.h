@@ -83,8 +83,10 @@ enum upstream_ready rds_ready(struct rds_call *c, bool own);
 /* What was agreed upon here has to hold there, too. proto: of RESP, 2 or 3, spoken there. */
 void rds_send_state(struct rds_call *c, uint8_t proto);
 
-/* The same before the first request on a link that is no login, of which rds_ready has said is. */
-void rds_introduce(struct rds_call *c, enum upstream_ready is);
+/* The same before the first request on a link that is no login, of which rds_ready has said is.
+ * true: the request has to wait (rds_behind), since where the server refuses the database it would
+ * be carried out in another one. */
+bool rds_introduce(struct rds_call *c, enum upstream_ready is);
 
 /* The request goes there, as it is. */
 enum serve_result rds_there(struct rds_call *c, enum rds_at at);

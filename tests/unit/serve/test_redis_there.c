@@ -200,6 +200,53 @@ static void a_login_that_the_server_has_not_seen_is_good_for_nothing_there(void 
     (void)close(link);
 }
 
+/* The request would be carried out in another one. */
+static void a_database_that_the_server_refuses_is_nobodys(void **state)
+{
+    struct sockaddr_in in;
+    socklen_t n = sizeof in;
+    static const char get[] = "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
+    static const char select[] = "*2\r\n$6\r\nSELECT\r\n$1\r\n5\r\n";
+    static const char *const first[] = {get, "FLUSHDB\r\n", "MULTI\r\nDEL k\r\n",
+                                        "MGET k id:a\r\n"};
+    int client[sizeof first / sizeof *first];
+    char got[256];
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(rig->svc);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &n), 0);
+    (void)close(server);
+    server = -1;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        client[i] = dial(&b);
+        say(client[i], "SELECT 5\r\n");
+        expect(client[i], "+OK\r\n");
+    }
+    come_back(&in);
+    struct pollfd p = {.fd = server, .events = POLLIN};
+    do {
+        say(client[0], get);
+        p.revents = 0;
+        if (poll(&p, 1, 20) == 0)
+            assert_true(recv(client[0], got, sizeof got, 0) > 8);
+    } while (!p.revents);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        if (i > 0)
+            say(client[i], first[i]);
+        int link = accepted();
+        expect(link, select);
+        p = (struct pollfd){.fd = link, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 20), 0);
+        say(link, i == 0 ? "+OK\r\n" : "-ERR DB index is out of range\r\n");
+        if (i == 0)
+            expect(link, get);
+        else
+            assert_int_equal(recv(link, got, sizeof got, 0), 0);
+        (void)close(client[i]);
+        (void)close(link);
+    }
+}
+
 /* What watches keys is a transaction of the server's from its MULTI on, and no longer than that. */
 static void a_transaction_is_there_while_keys_are_watched(void **state)
 {
@@ -679,6 +726,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_asks_while_the_server_is_away_is_told_so, begin, end),
         cmocka_unit_test_setup_teardown(
             a_login_that_the_server_has_not_seen_is_good_for_nothing_there, begin, end),
+        cmocka_unit_test_setup_teardown(a_database_that_the_server_refuses_is_nobodys, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_is_there_while_keys_are_watched, begin, end),
         cmocka_unit_test_setup_teardown(what_was_agreed_upon_is_repeated_behind_a_login, begin,
                                         end),
