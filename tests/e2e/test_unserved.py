@@ -143,7 +143,7 @@ def lets_in_no_more(case):
             s.wait_log("own upstream connection was lost protocol=%s why=\"it answers, but refuses: %s"
                        % (protocol, words))
             assert s.metric("sidflake_upstream_up", protocol=protocol) == 1
-            told = r"\[!\]upstream\.%s: clients that need a connection of their own are refused by the \w+ " \
+            told = r"\[!\]upstream\.%s: clients that need a connection of their own get none to the \w+ " \
                 "behind: it answers, but refuses: %s.* ago" % (protocol, words)
             text = s.http("/readyz?verbose").text
             assert re.search(told, text) and "[+]upstream.%s " % protocol not in text, text
@@ -184,7 +184,7 @@ def lets_in_no_own(case):
         with s.resp() as own:
             closed(own, "KEYS", "none")
         assert r.ask("GET", "a") is None
-        told = "clients that need a connection of their own are refused by the Redis behind: the login was " \
+        told = "clients that need a connection of their own get none to the Redis behind: the login was " \
             "refused: WRONGPASS"
         assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
         assert told in s.http("/").text

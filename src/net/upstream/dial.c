@@ -61,7 +61,9 @@ bool link_dial(struct upstream_link *l)
         else
             break;
     }
-    if (is_short(why))
+    if (is_short(why) && l->owner && !l->optional)
+        upstream_short_of_own(up, strerror(why));
+    else if (is_short(why))
         upstream_short(up, strerror(why));
     return false;
 }

@@ -297,12 +297,15 @@ void upstream_refused(const struct upstream_link *l, const char *why);
 /* A reply says so before another has come; alien: it is of another kind. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
 void upstream_faulty(struct upstream *up, const char *why); /* it serves, but says so */
+void upstream_unanswered(struct upstream *up,
+                         const char *why);    /* a client's own was not, in time */
 void upstream_moved(struct upstream *up);     /* what is shared is not where the name leads */
 void upstream_serves(struct upstream *up);    /* a shared link was let in */
 void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
 void upstream_broke(const struct upstream_link *l, const char *why);
-void upstream_doubt(struct upstream *up);                  /* a client's own has timed out */
-void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+void upstream_doubt(struct upstream *up);                         /* a client's own has timed out */
+void upstream_short(struct upstream *up, const char *why);        /* it is we who cannot */
+void upstream_short_of_own(struct upstream *up, const char *why); /* have a client's own */
 /* One that was to take load off a shared link did not come to be; b: of its kind. */
 void upstream_unready(struct upstream *up, struct backoff *b, const char *why);
 

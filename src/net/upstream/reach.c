@@ -239,12 +239,17 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
     lost(up, TROUBLE_LOGIN, why);
 }
 
-void upstream_faulty(struct upstream *up, const char *why)
+void upstream_unanswered(struct upstream *up, const char *why)
 {
-    uint64_t more = 0;
     up->stats.faults++;
     up->stats.faulty_us = upstream_now_us(up);
     (void)snprintf(up->fault, sizeof up->fault, "%s", why);
+}
+
+void upstream_faulty(struct upstream *up, const char *why)
+{
+    uint64_t more = 0;
+    upstream_unanswered(up, why);
     if (may_say(up, TROUBLE_FAULT, &more))
         log_warn("requests fail at the server behind", kv_str("protocol", up->svc->name),
                  kv_str("why", why), kv_u64("more", more));
@@ -339,6 +344,14 @@ void upstream_broke(const struct upstream_link *l, const char *why)
         log_warn("a client's own upstream connection was lost", kv_str("protocol", up->svc->name),
                  kv_str("why", text), kv_u64("more", more));
     }
+}
+
+/* Who shares is served all the same, so that nothing else would tell it. */
+void upstream_short_of_own(struct upstream *up, const char *why)
+{
+    if (has_shared(up))
+        lets_in_no_own(up, why);
+    upstream_short(up, why);
 }
 
 void upstream_short(struct upstream *up, const char *why)

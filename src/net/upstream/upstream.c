@@ -80,6 +80,8 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         crowd_look(l, now);
         const char *why = overdue(l, now, &busy);
         doubt |= why && l->owner;
+        if (why && l->owner && l->state == LINK_OPEN) /* those who share may have theirs */
+            upstream_unanswered(up, why);
         if (why)
             link_fail(l, why);
     }

@@ -105,10 +105,11 @@ struct upstream_stats {
     int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
     int64_t unshared_us;  /* monotonic: somebody who would share one was last told that there is
                            * none; 0: never, or one was let in since, or would have been */
-    int64_t unowned_us;   /* monotonic: a client's own was last refused beside a shared one that
-                           * serves; 0: never, or one was let in since */
+    int64_t unowned_us;   /* monotonic: a client's own was last refused, or could not be made here,
+                           * beside a shared one that serves; 0: never, or one was let in since */
     uint64_t unowned;     /* how many were */
-    uint64_t faults; /* replies that are errors of the server's own, as of one that has no memory */
+    uint64_t faults;   /* replies that are errors of the server's own, as of one that has no memory,
+                        * and links of clients' own that were lost since none came in time */
     int64_t faulty_us; /* monotonic: when the latest came; 0: none has */
 };
 
@@ -121,7 +122,7 @@ const char *upstream_why(const struct net_service *svc);
 /* The words with which a client's own connection was refused last. */
 const char *upstream_denial(const struct net_service *svc);
 
-/* The latest of stats.faults, in the server's words. */
+/* The latest of stats.faults, an error in the server's words. */
 const char *upstream_fault(const struct net_service *svc);
 
 /* A shared link goes on that began with another login than new ones do, or is where the server's

@@ -300,7 +300,7 @@ static void unshared(struct judge *j, unsigned i, const struct upstream_stats *s
 
 static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st)
 {
-    refused(j, i, "clients that need a connection of their own are refused by the ", " behind",
+    refused(j, i, "clients that need a connection of their own get none to the ", " behind",
             upstream_denial(j->s->services[i]), st->unowned_us);
 }
 

@@ -347,10 +347,12 @@ static const struct row rows[] = {
       "Connections to the upstream that failed, broke off or timed out."},
      .samples = upstream_errors},
     {{"sidflake_upstream_refused", EXPOSITION_COUNTER, "",
-      "Connections that the upstream refused while it served those that it had let in before."},
+      "Connections that the upstream refused, or that could not be made here, while it served "
+      "those that it had let in before."},
      .samples = upstream_refused},
     {{"sidflake_upstream_faults", EXPOSITION_COUNTER, "",
-      "Replies of the upstream that are errors of its own, as without memory or while it loads."},
+      "Replies of the upstream that are errors of its own, as without memory or while it "
+      "loads, and requests on clients' own connections that had none in time."},
      .samples = upstream_faults},
     {{"sidflake_state_page", EXPOSITION_GAUGE, "",
       "Whether the next start finds a state page, and goes on with the same workerIds."},

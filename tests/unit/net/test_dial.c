@@ -89,6 +89,36 @@ static void what_we_lack_is_told_and_holds_back_nobody(void **state)
     (void)close(two);
 }
 
+static void do_look_at_denial(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    (void)snprintf(why, sizeof why, "%s", upstream_denial(&n->svc));
+}
+
+/* Who shares is served all the same. */
+static void what_we_lack_for_a_clients_own_is_told_and_counted(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b), link = served_by(two, c, "share");
+    fail_at(0, UINT_MAX, EADDRNOTAVAIL);
+    say(d, "up one\n");
+    expect(d, "down\n");
+    assert_true(is_up());
+    assert_int_equal(stats()->unowned, 1);
+    assert_true(stats()->unowned_us > 0);
+    net_bench_call(&b, do_look_at_denial, NULL);
+    assert_string_equal(why, strerror(EADDRNOTAVAIL));
+    fail_at(0, 0, 0);
+    (void)close(served_by(two, d, "up"));
+    assert_int_equal(stats()->unowned_us, 0);
+    (void)close(link);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
 static void what_cannot_be_reached_is_told_and_not_tried_again_at_once(void **state)
 {
     (void)state;
@@ -243,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DIAL(what_we_lack_is_told_and_holds_back_nobody),
+        DIAL(what_we_lack_for_a_clients_own_is_told_and_counted),
         DIAL(what_cannot_be_reached_is_told_and_not_tried_again_at_once),
         DIAL(of_many_who_cannot_be_connected_one_tries_them),
         DIAL(an_address_of_a_kind_that_we_have_none_of_is_followed_by_the_next),

@@ -195,6 +195,12 @@ static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
     (void)close(two);
 }
 
+static void do_look_at_fault(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    (void)snprintf(why, sizeof why, "%s", upstream_fault(&n->svc));
+}
+
 /* own asks on a link of its own, which keeps silent until its time is over. */
 static void has_no_answer(int server, int own)
 {
@@ -216,6 +222,9 @@ static void who_has_no_answer_on_a_link_of_his_own_has_a_shared_one_tried(void *
     start("127.0.0.2");
     has_no_answer(two, dial(&b));
     assert_why("no reply in time"); /* already: the page has it */
+    assert_true(stats()->faults == 1 && stats()->faulty_us > 0);
+    net_bench_call(&b, do_look_at_fault, NULL);
+    assert_string_equal(why, "no reply in time");
     int link = let_in(two);
     NET_AWAIT(is_up());
     (void)close(link);
@@ -238,7 +247,9 @@ static void who_has_no_answer_on_a_link_of_his_own_has_the_shared_one_asked(void
     say(link, "OK\r\n");
     expect(c, "OK\r\n");
     assert_true(is_up());
+    assert_int_equal(stats()->faults, 1);
     has_no_answer(two, dial(&b));
+    assert_int_equal(stats()->faults, 2);
     expect(link, "version\r\n"); /* in vain */
     NET_AWAIT(!is_up());
     assert_why("no reply in time");
@@ -449,12 +460,6 @@ static void another_password_ends_a_link_that_was_not_let_in_yet(void **state)
     (void)close(link);
     (void)close(c);
     (void)close(server);
-}
-
-static void do_look_at_fault(struct net_bench *n, void *arg)
-{
-    (void)arg;
-    (void)snprintf(why, sizeof why, "%s", upstream_fault(&n->svc));
 }
 
 /* It serves; what it says is for the client, and for whoever looks. */

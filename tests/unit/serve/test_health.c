@@ -232,7 +232,7 @@ static void servers_behind(void **state)
     well();
     (void)snprintf(there.denial, sizeof there.denial, "no room");
     st->unowned_us = now_us - 2000000;
-    warns("clients that need a connection of their own are refused by the Redis behind: no room "
+    warns("clients that need a connection of their own get none to the Redis behind: no room "
           "(tcp://127.0.0.1:6379), 2 s ago");
     st->unshared_us = st->full_us = now_us - 1000000; /* of more clients, and of one more */
     judge();
