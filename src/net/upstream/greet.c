@@ -136,6 +136,16 @@ void greet_again(struct upstream_link *l)
     (void)begin(l, LINK_PROBING);
 }
 
+/* With the password in them, only the first, which tells what kind of refusal it is. */
+static struct span without(struct span secret, struct span words)
+{
+    const char *end = words.n ? memchr(words.p, ' ', words.n) : NULL;
+    if (!passfile_is_told(words, secret))
+        return words;
+    words.n = end ? (size_t)(end - words.p) : 0;
+    return passfile_is_told(words, secret) ? span_of("", 0) : words;
+}
+
 /* The server's words, one line without what a log or a client could stumble over, and never with
  * the password in them. */
 static void quote(char why[160], const char *what, const struct upstream_greeting *g,
@@ -147,10 +157,12 @@ static void quote(char why[160], const char *what, const struct upstream_greetin
         words.n = (size_t)(end - words.p);
     while (words.n > 0 && words.p[words.n - 1] == '\r')
         words.n--;
-    if (passfile_is_told(words, g->secret))
-        words.n = 0;
-    (void)snprintf(why, 160, "%s: %.*s", what, (int)(words.n < 120 ? words.n : 120),
-                   words.n ? words.p : "");
+    struct span told = without(g->secret, words);
+    (void)snprintf(why, 160, "%s: %.*s%s", what, (int)(told.n < 120 ? told.n : 120),
+                   told.n ? told.p : "",
+                   told.n == words.n ? ""
+                   : told.n          ? " (the rest may be the password)"
+                                     : "its words may be the password");
     for (char *c = why; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';

@@ -574,25 +574,29 @@ static void a_link_is_open_when_its_greeting_was_accepted(void **state)
     (void)close(two);
 }
 
-/* Redis repeats 128 bytes of the arguments of a command that it does not know. */
-static void nor_are_the_first_bytes_of_a_secret_told(void **state)
+/* Redis repeats 128 bytes of the arguments of a command that it does not know, and has the most
+ * usual passwords among its own words. */
+static void of_words_with_a_secret_the_first_is_told(void **state)
 {
-    static const char *const cut[] = {
-        "ERR unknown command 'hello', with args beginning with: '0123456\r\n",
-        "no, 0123456789abcdefgh\r\n",
+    static const char *const rows[][3] = {
+        {"hello 0123456789abcdefghij\n", "ERR unknown command 'hello', with: '0123456\r\n",
+         "the login was refused: ERR (the rest may be the password)"},
+        {"hello 0123456789abcdefghij\n", "no, 0123456789abcdefgh\r\n", "no, (the rest may be"},
+        {"hello password\n", "WRONGPASS invalid username-password pair\r\n", "WRONGPASS (the rest"},
+        {"hello secret\n", "secret it was\r\n", "the login was refused: its words may be"},
     };
     (void)state;
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
-    greet_with("hello 0123456789abcdefghij\n");
     int c = dial(&b);
-    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        greet_with(rows[i][0]);
         say(c, "up one\n");
         int own = accepted(two);
-        expect(own, "hello 0123456789abcdefghij\n");
-        say(own, cut[i]);
+        expect(own, rows[i][0]);
+        say(own, rows[i][1]);
         expect(c, "down\n");
-        assert_why("the login was refused: ");
+        assert_why(rows[i][2]);
         assert_null(strstr(why, "0123"));
         (void)close(own);
         pass(200);
@@ -783,7 +787,7 @@ int main(void)
         BENCH(who_takes_a_reply_in_drops_does_not_hold_up_others),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
         BENCH(a_greeting_taken_away_is_still_answered),
-        BENCH(nor_are_the_first_bytes_of_a_secret_told),
+        BENCH(of_words_with_a_secret_the_first_is_told),
         BENCH(another_password_of_a_user_leaves_the_shared_link),
         BENCH(another_password_replaces_the_shared_link_behind_its_successor),
         BENCH(a_link_of_another_user_is_not_used_any_more),
