@@ -322,7 +322,7 @@ static const struct row rows[] = {
       "IDs given out, by configured name."}, .samples = ids_issued},
     {{"sidflake_requests", EXPOSITION_COUNTER, "", "Requests answered."}, .samples = requests},
     {{"sidflake_request_duration_seconds", EXPOSITION_HISTOGRAM, "seconds",
-      "Time from reading a request to handing its answer to the kernel."},
+      "Time from reading a request that is answered here to handing its answer to the kernel."},
      .samples = request_duration},
     {{"sidflake_connections", EXPOSITION_GAUGE, "", "Connections open."}, .samples = connections},
     {{"sidflake_connections_accepted", EXPOSITION_COUNTER, "",

@@ -267,6 +267,13 @@ static void servers_behind(void **state)
     there[1].stats.up = true;
     has("<span class=\"mark ok\">\xe2\x9c\x93</span> reached");
     has_not("unreachable");
+    serve_sample(&s);
+    serve_count(&s, SERVE_REDIS, 0, SERVE_PASSED); /* how long that took is not known here */
+    elapsed_ms += 15000;
+    serve_sample(&s);
+    has("<dd class=\"soft\">none answered here now</dd>");
+    has(">none answered here</text>");
+    has("No requests were answered here.");
 }
 
 /* How long ago is told by the clock that does not step. */
