@@ -62,6 +62,14 @@ static inline bool issuer_may_recall(const struct names_entry *name, struct span
            (name->generator->kind->more && !memchr(key.p, '?', key.n));
 }
 
+/* How many of n numbers are taken that nobody is told, since the client wants no reply. IDs that
+ * nobody knows are of no use, so one stands for them: whoever asks for many so and is gone, which
+ * no reply that fails shows, would have each millisecond's for hours. */
+static inline uint32_t issuer_untold(const struct names_entry *name, uint32_t n)
+{
+    return name->generator->kind->counts ? n : 1;
+}
+
 /* n numbers in a row, 1..issuer_run(): all of them are the caller's, and *last is the last. */
 enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                              uint32_t n, int64_t *last, struct net_step *step);

@@ -328,6 +328,22 @@ def gone_behind_much(case):
     until("nor there", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == 0)
 
 
+@test("who wants no replies and goes leaves nothing that takes all IDs for minutes")
+def gone_untold(case):
+    _, s = through(case)
+    incrq = struct.pack(">BBHBBHIIQQQI", 0x80, 0x15, 4, 20, 0, 0, 24, 0, 0, 1024, 0, 0) + b"id:a"
+    encode = wire.Resp.encode
+    for protocol, dial, first, again in (
+            ("memcached", s.mc, b"", b"incr id:a 1024 noreply\r\n"),
+            ("memcached", s.mc, b"", b"ma id:a q D1024\r\n"),
+            ("memcached", s.mc, b"", incrq),
+            ("redis", s.resp, encode("CLIENT", "REPLY", "OFF"), encode("INCRBY", "id:a", "1024")),
+            ("redis", s.resp, encode("CLIENT", "REPLY", "OFF"), encode("LPOP", "id:a", "1024"))):
+        with dial() as c:
+            c.send(first + 20000 * again)  # 20 s of IDs, of which nobody is told
+        until("the %s client of %r is gone" % (protocol, again[:20]), lambda: conns(s, protocol) == 0, 10)
+
+
 @test("many who are blocked and send much then cost others neither time nor memory")
 def much_of_many(case):
     server, s = through(case)

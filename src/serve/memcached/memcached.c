@@ -188,8 +188,10 @@ static struct net_step incr(struct mcd_call *c)
         return mcd_answer(c, MCD_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, c->req->delta))
         return mcd_bad_delta(c, name);
-    enum issue_status r =
-        issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)c->req->delta, &last, &step);
+    uint32_t n = (uint32_t)c->req->delta;
+    if (c->req->noreply)
+        n = issuer_untold(name, n);
+    enum issue_status r = issuer_row(&c->m->serve->issuer, name, c->turn, n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r == ISSUE_MISS)

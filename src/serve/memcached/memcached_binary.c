@@ -108,6 +108,8 @@ static struct net_step incr(struct call *c)
         return error(c, MCB_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, n))
         return error(c, MCB_INVALID, SERVE_INVALID);
+    if (c->req->quiet)
+        n = issuer_untold(name, (uint32_t)n);
     enum issue_status r =
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)

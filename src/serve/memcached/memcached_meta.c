@@ -86,6 +86,8 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         return mcd_answer(c, MCD_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, n))
         return mcd_bad_delta(c, name);
+    if (c->req->meta.quiet)
+        n = issuer_untold(name, (uint32_t)n);
     enum issue_status r =
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)

@@ -168,6 +168,13 @@ static void put_count(struct buf *b, const struct rds_call *c, uint32_t n)
         resp_put_array(b, n);
 }
 
+/* Of n numbers of one request: see CLIENT REPLY. */
+static uint32_t taken(const struct rds_call *c, const struct names_entry *name, uint32_t n)
+{
+    const struct rds_there *there = c->ses->there;
+    return there && there->mute != RDS_LOUD ? issuer_untold(name, n) : n;
+}
+
 /* As of a list that has fewer than are wanted: with n it began, and no more came. */
 static enum serve_result pop_fewer(struct rds_call *c, uint32_t n)
 {
@@ -223,7 +230,7 @@ enum serve_result rds_pop(struct rds_call *c)
     if (n > rds_issuer(c)->batch)
         return rds_fail(c, SERVE_INVALID, "ERR value is out of range, must be between 0 and %u",
                         rds_issuer(c)->batch);
-    return pop_many(c, name, (uint32_t)n);
+    return pop_many(c, name, n > 0 ? taken(c, name, (uint32_t)n) : 0);
 }
 
 /* ---- INCR, INCRBY -----------------------------------------------------------------------------
@@ -247,7 +254,8 @@ enum serve_result rds_incr(struct rds_call *c)
         return rds_fail(c, SERVE_INVALID,
                         "ERR value is not an integer or out of range: expected 1 to %u, found %lld",
                         issuer_run(rds_issuer(c), name), (long long)n);
-    enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
+    uint32_t row = taken(c, name, (uint32_t)n);
+    enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, row, &last, &c->step);
     if (s != ISSUE_OK)
         return rds_not_issued(c, s);
     resp_put_integer(c->out, last);

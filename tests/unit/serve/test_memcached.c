@@ -102,6 +102,8 @@ static void incr_gives_the_last_of_a_block(void **state)
     turn.wall_ms = T0 + 2;
     expect("incr id:a 1 noreply\r\nget b\r\n", "END\r\n");
     assert_int_equal(serve.issuer.names.prefix[0].other.issued, 2049);
+    expect("incr id:a 64 noreply\r\nget b\r\n", "END\r\n"); /* that nobody is told */
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 2050);
 }
 
 static void names_may_be_configured(void **state)

@@ -172,6 +172,10 @@ static void incr_gives_the_last_of_a_block(void **state)
     expect_answer("05 00 " ID2 ": =");
     expect_silence();
     assert_int_equal(ISSUED, 4);
+    write_delta(INCRQ, "id:a", 1000, 0); /* that nobody is told */
+    send_all();
+    expect_silence();
+    assert_int_equal(ISSUED, 5);
     static const uint64_t bad[] = {0, 1025, UINT64_MAX, UINT32_MAX + UINT64_C(2), 65};
     for (size_t i = 0; i < 5; i++) {
         serve.issuer.batch = i == 4 ? 64 : 1024; /* limits.batch */
@@ -188,7 +192,7 @@ static void incr_gives_the_last_of_a_block(void **state)
     expect_answer("05 05 0: =Not stored.");
     expect_answer("06 01 0: =Not found");
     expect_answer("06 05 0: =Not stored.");
-    assert_int_equal(ISSUED, 4);
+    assert_int_equal(ISSUED, 5);
 }
 
 static void a_number_is_eight_bytes(void **state)
@@ -388,12 +392,13 @@ static void no_id_is_temporary_and_never_a_miss(void **state)
 static void a_full_millisecond_queues(void **state)
 {
     (void)state;
-    write_delta(INCRQ, "id:a", 1023, 0);
+    write_delta(INCR, "id:a", 1023, 0);
     write_key(GETKQ, "id:a");
     write_key(GETKQ, "id:b");
     write_key(NOOP, "");
     send_all();
     assert_int_equal(step.verdict, NET_QUEUE);
+    assert_non_null(strstr(answer(), "05 00 "));
     expect_answer("0d 00 33554440191: flags id:a=33554440191");
     expect_silence();
     fake_clock_step(&clock_, 1);

@@ -65,6 +65,15 @@ static void ma_gives_the_last_of_a_block(void **state)
     assert_int_equal(ISSUED, 1029);
 }
 
+static void what_nobody_is_told_is_one_id(void **state)
+{
+    (void)state;
+    expect("ma id:a D1024 q\r\nma id:a v D1000 q k\r\nmn\r\n", "MN\r\n");
+    assert_int_equal(ISSUED, 2);
+    expect("ma id:a D3\r\n", "HD\r\n");
+    assert_int_equal(ISSUED, 5);
+}
+
 static void ms_is_swallowed_and_not_stored(void **state)
 {
     (void)state;
@@ -139,7 +148,7 @@ static void no_id_is_an_error_in_spite_of_q(void **state)
 static void a_full_millisecond_queues(void **state)
 {
     (void)state;
-    expect("ma id:a D1023 q\r\n", "");
+    expect("ma id:a D1023\r\n", "HD\r\n");
     feed("mg id:a v q\r\nmg id:b v q k\r\nmn\r\n", 32);
     assert_int_equal(step.verdict, NET_QUEUE);
     check_output("the first", "VA 11\r\n33554440191\r\n");
@@ -166,6 +175,7 @@ int main(void)
         MC(a_miss_is_en_or_silence),
         MC(base64_keys_are_looked_up_decoded),
         MC(ma_gives_the_last_of_a_block),
+        MC(what_nobody_is_told_is_one_id),
         MC(ms_is_swallowed_and_not_stored),
         MC(what_ms_answers_is_kept_through_a_large_block),
         MC(the_others_have_nothing),

@@ -481,6 +481,13 @@ static void memcached_counts(void **state)
     mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 9223372036854775800\r\n-8\r\nEND\r\n");
 }
 
+/* Unlike IDs, of which one stands for all: what counts is how far it has got. */
+static void numbers_that_nobody_is_told_are_counted(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "incr seq:orders 5 noreply\r\nma seq:orders D7 q\r\nincr seq:orders 1\r\n", "13\r\n");
+}
+
 /* As for Redis above. */
 static void memcached_knows_again_no_other_names(void **state)
 {
@@ -718,6 +725,7 @@ int main(void)
         TEST(a_request_that_is_known_again_is_no_other_names),
         TEST(a_request_that_is_known_again_is_of_the_present_period),
         TEST(memcached_counts),
+        TEST(numbers_that_nobody_is_told_are_counted),
         TEST(memcached_knows_again_no_other_names),
         TEST(memcached_misses),
         TEST(memcached_binary),
