@@ -174,7 +174,8 @@ static int told(const struct ctl_session *s, const struct coord_init *in, bool m
     else
         (void)printf("made pool %s with workerIds %u to %u, IDs until %s\n", identity,
                      in->params.worker_from, in->params.worker_to, ctl_time(end_of(identity)));
-    if (made && a->workers && !a->has_epoch && in->mode != COORD_INIT_AFTER_LOSS)
+    /* Of an earlier one IDs were given out that those of this pool only come to now. */
+    if (made && a->workers && !a->has_epoch)
         (void)printf(
             "its epoch is %s, as --epoch was not said: in the place of a pool that was lost, "
             "--epoch, --layout and --horizon have to be that one's\n",

@@ -272,7 +272,8 @@ def unsaid_horizon(case):
     redis.ask("FLUSHALL")
     r = case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", "--workers", "0-9",
                  expect=0)
-    assert "--horizon" in r.stdout, r.stdout
+    assert "--horizon, that of the lost pool, was not said" in r.stdout, r.stdout
+    assert "its epoch is 2026-01-01T00:00:00.000Z, as --epoch was not said" in r.stdout, r.stdout
     j = ctl_json(case, redis, "status")
     [w] = [w for w in j["warnings"] if "after a loss" in w]
     assert "new sidecars get a workerId from %s on" % r.stdout.split(" from ")[1].split(" on;")[0] in w, w
