@@ -125,12 +125,14 @@ void upstream_missed(const struct upstream_link *l, const char *why)
 }
 
 /* Who is served where l is not let in once more: those who share its lane, and beside a client's
- * own those who share any, else it would be somewhere else than they are. */
+ * own, if nobody does, those who share any, else it would be somewhere else than they are. */
 static bool is_beside_shared(const struct upstream_link *l)
 {
+    const struct upstream_link *its = l->up->shared[l->speaks];
+    bool any = l->owner && (!its || its->state != LINK_OPEN);
     for (unsigned i = 0; i < UPSTREAM_SHARED; i++) {
         const struct upstream_link *s = l->up->shared[i];
-        bool counts = s && s != l && (l->owner || i == l->lane);
+        bool counts = s && s != l && (any || i == l->speaks);
         if (counts && s->state == LINK_OPEN && s->at == l->at)
             return true;
     }

@@ -585,6 +585,40 @@ static void a_clients_own_that_is_not_let_in_elsewhere_is_where_others_share(voi
         (void)close(ends[i]);
 }
 
+/* Nor does it matter that what another lane shares is there. */
+static void a_clients_own_is_where_its_own_lane_shares(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), three = listen_at("127.0.0.3");
+    char greeting[] = "let me in\n";
+    start_by_name();
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    net_bench_call(&b, do_greet, greeting);
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int shared = accepted(two);
+    expect(shared, greeting);
+    say(shared, "WELCOME\r\n");
+    expect(shared, "one\n");
+    (void)close(two);
+    int e = dial(&b);
+    say(e, "other one\n");
+    int other = accepted(three);
+    expect(other, "one\n");
+    two = listen_at("127.0.0.2");
+    say(d, "up one\n");
+    int refused = accepted(three);
+    expect(refused, greeting);
+    say(refused, "ERROR\r\n");
+    expect(d, "down\n");
+    pass(100);
+    say(d, "up one\n");
+    int own = accepted(two);
+    int ends[] = {own, other, refused, shared, c, d, e, two, three};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
 /* Its own are where what he shares is. */
 static void who_is_served_stays_where_one_more_is_not_let_in(void **state)
 {
@@ -738,6 +772,7 @@ int main(void)
         BENCH(a_successor_that_is_not_let_in_tries_the_next),
         BENCH(a_clients_own_that_is_not_let_in_is_followed_by_the_next),
         BENCH(a_clients_own_that_is_not_let_in_elsewhere_is_where_others_share),
+        BENCH(a_clients_own_is_where_its_own_lane_shares),
         BENCH(who_is_served_stays_where_one_more_is_not_let_in),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
         BENCH(an_attempt_at_an_old_address_fails_for_itself),
