@@ -306,13 +306,17 @@ const char *coord_pool_cause(const struct coord_pool *p)
     return cause < (int64_t)(sizeof causes / sizeof *causes) ? causes[cause] : "";
 }
 
+int64_t coord_pool_renewals(const struct coord_pool *p, unsigned n)
+{
+    return (int64_t)n * max64(p->later.every_ms, COORD_EVERY_MS);
+}
+
 int64_t coord_pool_word_from(const struct coord_pool *p, uint64_t era)
 {
     const struct coord_later *later = &p->later;
-    int64_t every = later->every_ms > COORD_EVERY_MS ? later->every_ms : COORD_EVERY_MS;
     if (later->more_era == (int64_t)era || later->era_before != (int64_t)era)
         return 0;
-    return p->topen_ms + 4 * every + 2 * p->params.max_skew_ms;
+    return p->topen_ms + coord_pool_renewals(p, 4) + 2 * p->params.max_skew_ms;
 }
 
 /* ---- the operations ------------------------------------------------------------------------- */

@@ -146,6 +146,8 @@ struct coord_later {
     int64_t fence_ms;   /* latest time seen of a clock that was said to have been ahead; 0: none */
     int64_t least_ms;   /* shortest settle that was raised since, since data of its time may come
                            back; 0: none */
+    int64_t leap_ms;    /* how far T had gone ahead of all that was heard ... */
+    int64_t leapt_ms;   /* ... when that was seen last; 0: never */
 };
 
 #define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))
@@ -313,6 +315,9 @@ int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms);
 
 /* The settle that a reopening at now_ms would go by. */
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms);
+
+/* So many renewals of a holder lie at most so far apart, ms. */
+int64_t coord_pool_renewals(const struct coord_pool *p, unsigned n);
 
 /* The shortest that its data can have had, first_horizon_ms..horizon_ms. */
 int64_t coord_pool_least_settle(const struct coord_pool *p);

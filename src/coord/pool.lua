@@ -35,10 +35,11 @@ local H, FREE, EXP, WHO = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local op, identity, nonce = ARGV[1], ARGV[2], ARGV[3]
 local caller = tonumber(ARGV[4])
 local REAP_MAX, POP_MAX = 32, 64
+local call, max, min, match = redis.call, math.max, math.min, string.match
 
 -- As the store's other readers take it; nil: what tonumber takes for one, such as nan, would undo floors.
 local function number(text)
-    local n = string.match(text or '', '^%d+$') and tonumber(text)
+    local n = match(text or '', '^%d+$') and tonumber(text)
     return n and n < 2^53 and n or nil
 end
 
@@ -49,7 +50,7 @@ local function int(x)
 end
 
 local function clock()
-    local t = redis.call('TIME')
+    local t = call('TIME')
     return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
@@ -58,14 +59,14 @@ local T = clock()
 -- Changes when a server restarts, fails over or loads other data: 40 digits, and not a constant of 0.
 local function id_in(info, field)
     local _, before = string.find(info, field, 1, true)
-    local id = before and string.match(info, '^%x+', before + 1)
+    local id = before and match(info, '^%x+', before + 1)
     return id and #id == 40 and string.find(id, '[^0]') and id
 end
 
 local replication
 local function fingerprint()
-    replication = redis.call('INFO', 'replication')
-    local run, repl = id_in(redis.call('INFO', 'server'), 'run_id:'), id_in(replication, 'master_replid:')
+    replication = call('INFO', 'replication')
+    local run, repl = id_in(call('INFO', 'server'), 'run_id:'), id_in(replication, 'master_replid:')
     return run and repl and run .. repl
 end
 
@@ -76,13 +77,13 @@ if not (told and fp) then
 end
 
 -- A replica that may be written to would grant from its copy of the pool what its master grants, too.
-if string.match(replication, 'role:(%a+)') ~= 'master' then
-    local host, port = string.match(replication, 'master_host:(%S+)%s+master_port:(%d+)')
+if match(replication, 'role:(%a+)') ~= 'master' then
+    local host, port = match(replication, 'master_host:(%S+)%s+master_port:(%d+)')
     return {'REPLICA', int(T), host and host .. ':' .. port or 'nobody'}
 end
 
 -- With replicas: the T of a CONFIRM that K of them acknowledged to this very server, or nil.
-local of, at = string.match(nonce, '^(%x+)@(%d+)$')
+local of, at = match(nonce, '^(%x+)@(%d+)$')
 local confirmed = of == fp and tonumber(at) or nil
 
 local function confirm(K)
@@ -92,33 +93,33 @@ end
 --{{ To the tail of the queue; in pieces, since unpack() has a limit.
 local function enqueue(list)
     for i = 1, #list, 1000 do
-        redis.call('RPUSH', FREE, unpack(list, i, math.min(i + 999, #list)))
+        call('RPUSH', FREE, unpack(list, i, min(i + 999, #list)))
     end
 end
 
 local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, least, adopt)
-    if redis.call('EXISTS', H) == 1 then
+    if call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
     end
     if math.abs(caller - T) > tonumber(S) then -- its floors and tmax are stamped now
         return {'SKEW', int(T), int(caller), int(S)}
     end
     -- Replicas that are connected may be promoted without having seen the latest grants.
-    local standby = tonumber(string.match(replication, 'connected_slaves:(%d+)') or 0)
+    local standby = tonumber(match(replication, 'connected_slaves:(%d+)') or 0)
     if K == '0' and said ~= '1' and standby > 0 then
         return {'REPLICAS', int(T), int(standby)}
     end
     -- The same holds as for a reopening: see CONFIRM below.
     if K ~= '0' and not confirmed then
-        redis.call('HSET', WHO, 'confirm', int(T))
+        call('HSET', WHO, 'confirm', int(T))
         return confirm(K)
     end
     -- Made after a loss, or of a range: reopened, with no record of era 1. The horizon may have been longer.
     local lost, era = mode == 'after-loss', mode == 'fresh' and 1 or 2
     local more = lost and tonumber(ahead) > A + 2 * S and tonumber(ahead) or 0
-    local floor = int(lost and T + math.max(A + 2 * S, more) or 0)
-    redis.call('DEL', FREE, EXP, WHO)
-    redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
+    local floor = int(lost and T + max(A + 2 * S, more) or 0)
+    call('DEL', FREE, EXP, WHO)
+    call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
         'fl', floor, 'fs', floor, 'fp', fp, 'tmax', int(T), 'closed', 0,
         'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
         'sure', int(confirmed or 0), 'settle', settle, 'least', least, 'ahead', int(more),
@@ -151,18 +152,19 @@ local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', '
     'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
     'fence',                 -- tmax of a clock that was ahead, by an operator's word
     'least',                 -- shortest settle that was raised since; 0: none
+    'leap', 'leapt',         -- how far T had gone ahead of all that was heard, and when that was seen
 }
 local LATER, BET, WORD = 20, 1, 2
 local MOVED, HOLDER, STRANGER, BACK = 1, 3, 4, 5
 local CLOSED, GONE = 1, 2 -- what `closed` is: GONE where the pool was made again elsewhere
 local TEXT, OPTIONAL = {identity = true, fp = true}, {adopt = true, sure = true}
 local pool = {}
-local row = redis.call('HMGET', H, unpack(NAMES))
+local row = call('HMGET', H, unpack(NAMES))
 for i = 1, #NAMES do
     local name, value = NAMES[i], row[i] or i >= LATER and '0'
     pool[name] = TEXT[name] and value or number(value)
     if not pool[name] and not OPTIONAL[name] then
-        if name == 'identity' and redis.call('EXISTS', H) == 0 then
+        if name == 'identity' and call('EXISTS', H) == 0 then
             return {'NOPOOL', int(T)}
         end
         return {'CORRUPT', int(T), name}
@@ -175,11 +177,14 @@ local function online()
 end
 
 -- How far ahead of its time a table that was lost may have granted; more where a holder says so.
-local function reach() return math.max(A + 2 * S, pool.ahead) end
+local function reach() return max(A + 2 * S, pool.ahead) end
+
+-- So many lie at most so far apart, ms: 20 s, give or take a fifth, unless told else.
+local function renewals(n) return n * max(pool.every, 24000) end
 
 local function settle()
     local settle = pool.settle > 0 and pool.settle or A
-    return T < pool.settle_t and math.max(settle, pool.settle0) or settle
+    return T < pool.settle_t and max(settle, pool.settle0) or settle
 end
 
 local function fence() return pool.fence + reach() end -- nobody was granted more, whatever the clock was
@@ -190,32 +195,32 @@ local function rest(proof)
     local whole = K > 0 and (pool.sure or 0) or pool.tmax
     local sound = not proof and T >= fence()
     local young = T - whole < D0 - 4 * S and sound and T >= pool.lent
-    local bet = not young and sound and math.max(settle(), A0) < A
-    return (young and T + A0 + 2 * S) or (bet and T + math.max(settle(), A0) + 2 * S) or nil, bet
+    local bet = not young and sound and max(settle(), A0) < A
+    return (young and T + A0 + 2 * S) or (bet and T + max(settle(), A0) + 2 * S) or nil, bet
 end
 
 if op == 'describe' then
-    local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
+    local out = {'OK', int(T), int(pool.era), int(call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed), int(A), int(A0),
         int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to), int(pool.born)}
     for i = LATER, #NAMES do
         out[i + 1] = int(pool[NAMES[i]])
     end
-    out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online())
-    local floor = rest(false) or math.max(pool.fl, T + reach(), fence())
-    out[#out + 1] = fp == pool.fp and '0' or int(math.max(pool.fs, floor))
+    out[#out + 1], out[#out + 2] = int(call('ZCARD', EXP)), int(online())
+    local floor = rest(false) or max(pool.fl, T + reach(), fence())
+    out[#out + 1] = fp == pool.fp and '0' or int(max(pool.fs, floor))
     return out
 end
 
 local function put(...)
-    redis.call('HSET', H, ...)
+    call('HSET', H, ...)
 end
 
 -- A pool made anew under no uuid of before takes that of the first holder that renews, as long as
 -- nobody has claimed from it: so the holders of a lost pool go on, and another epoch or layout still
 -- is refused. One that comes later is refused, too, and heard: see hear_stranger.
 local other = identity ~= pool.identity
-if other and not (op == 'renew' and string.match(identity, '|.*') == string.match(pool.identity, '|.*')) then
+if other and not (op == 'renew' and match(identity, '|.*') == match(pool.identity, '|.*')) then
     return {'WRONGPOOL', int(T), pool.identity}
 end
 local adopts = other and pool.adopt == 1
@@ -236,7 +241,7 @@ if K > 0 then
 end
 if adopts then
     put('identity', identity)
-    redis.call('HDEL', H, 'adopt')
+    call('HDEL', H, 'adopt')
 end
 
 local skewed, SKEW = math.abs(caller - T) > S, {'SKEW', int(T), int(caller), int(S)}
@@ -261,34 +266,34 @@ local function get(w)
     if not in_pool(w) then
         return nil
     end
-    local text = redis.call('HGET', H, w)
+    local text = call('HGET', H, w)
     if not text then
         return {w = w, era = 1, hwm = 0, token = '-', t0 = 0, n = 0}
     end
-    local era, hwm, token, t0, n = string.match(text, '^(%d+) (%d+) (%S+) (%d+) (%d+)$')
+    local era, hwm, token, t0, n = match(text, '^(%d+) (%d+) (%S+) (%d+) (%d+)$')
     local r = {w = w, era = number(era), hwm = number(hwm), token = token, t0 = number(t0), n = number(n)}
     return r.era and r.hwm and r.t0 and r.n and r
 end
 
 local function high(r)
-    return fresh(r) and r.hwm or math.max(r.hwm, owned(r) and pool.fl or pool.fs)
+    return fresh(r) and r.hwm or max(r.hwm, owned(r) and pool.fl or pool.fs)
 end
 
 local function save(r)
     r.era, r.n = pool.era, r.n + 1
     put(r.w, table.concat({int(r.era), int(r.hwm), r.token, int(r.t0), int(r.n)}, ' '))
     if owned(r) then
-        redis.call('ZADD', EXP, int(r.hwm), r.w)
+        call('ZADD', EXP, int(r.hwm), r.w)
     else
-        redis.call('ZREM', EXP, r.w)
+        call('ZREM', EXP, r.w)
     end
 end
 
 local function set_free(r)
     r.hwm, r.token = high(r), '-'
     save(r)
-    redis.call('RPUSH', FREE, r.w)
-    redis.call('HDEL', WHO, r.w)
+    call('RPUSH', FREE, r.w)
+    call('HDEL', WHO, r.w)
 end
 
 --}} Writes fields of the pool, given as name, number, ..., where they are others than before.
@@ -304,14 +309,14 @@ end
 
 --{{ Behind the latest reopening somebody was granted more than the table takes for the most there is.
 local function raise(ahead)
-    local floor = math.max(pool.topen, pool.fence) + ahead
-    note('more', pool.era, 'fl', math.max(pool.fl, floor), 'fs', math.max(pool.fs, floor))
+    local floor = max(pool.topen, pool.fence) + ahead
+    note('more', pool.era, 'fl', max(pool.fl, floor), 'fs', max(pool.fs, floor))
 end
 
 -- A holder's pool may have been another one, and this one made anew after its loss. Only more is
 -- learnt: one of a smaller pool, heard first, must not hide the others.
 local function learn(ahead, every)
-    note('every', math.max(pool.every, every))
+    note('every', max(pool.every, every))
     if ahead > reach() then
         note('ahead', ahead)
         raise(ahead)
@@ -339,8 +344,8 @@ end
 local function reopen(proof, floor, cause)
     local short, bet = rest(proof)
     note('fl0', pool.fl, 'fs0', pool.fs, 'era0', pool.era + 1, 'trust', bet and BET or 0,
-        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor, fence()))
-    note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T, 'cause', cause)
+        'lent', bet and T + reach() or pool.lent, 'fl', max(pool.fl, floor, fence()))
+    note('fs', max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T, 'cause', cause)
     put('fp', fp)
 end
 
@@ -354,14 +359,14 @@ local function hear_more()
     if pool.trust == WORD then -- what was freed since counts as current, and would have no floor
         reopen(true, pool.topen + reach(), HOLDER)
     end
-    note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
+    note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and max(pool.fs, pool.fl) or pool.fs)
     hear_gone()
 end
 
 --{{ A holder of another pool of this ID space: of one before, of one made since, or of none of our business.
 local function hear_stranger(ahead)
-    local most = math.max(reach(), ahead)
-    local floor, top, later = pool.born + most, math.max(pool.topen, pool.fence) + most, false
+    local most = max(reach(), ahead)
+    local floor, top, later = pool.born + most, max(pool.topen, pool.fence) + most, false
     for _, item in ipairs(items) do
         later = later or (item.hi > floor and item.hi <= top)
         if item.hi > T then
@@ -401,75 +406,73 @@ end
 -- was lost began, fast when that was renewed, and slow now.
 local proof = fp == pool.fp and knows_more(true)
 if behind and word then
-    note('fence', math.max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0, 'topen', math.min(pool.topen, T))
+    note('fence', max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0, 'topen', min(pool.topen, T))
 elseif behind and (waits or fp ~= pool.fp or proof or knows_more(false)) then
     return {'REDISCLOCK', int(T), int(pool.tmax)}
 end
-if fp ~= pool.fp and skewed then
-    return SKEW
-end
+if fp ~= pool.fp and skewed then return SKEW end
 if fp ~= pool.fp or proof then
     reopen(proof, T + reach(), proof and HOLDER or MOVED)
 end
-if op == 'renew' then
-    learn(tonumber(ARGV[5]), tonumber(ARGV[6]))
-end
+if op == 'renew' then learn(tonumber(ARGV[5]), tonumber(ARGV[6])) end
 if proof or knows_more(false) then
     hear_more()
 end
-note('tmax', math.max(pool.tmax, now))
-if confirmed and math.min(confirmed, now) > (pool.sure or 0) then
-    put('sure', int(math.min(confirmed, now)))
+-- How far T has gone ahead of who lives, unless nobody did; until those who live have had time to be heard.
+local function leap() return math.abs(T - pool.leapt) < renewals(4) and pool.leap or 0 end
+if T - pool.tmax > max(renewals(2), leap()) then note('leap', T - pool.tmax, 'leapt', T) end
+note('tmax', max(pool.tmax, now))
+if confirmed and min(confirmed, now) > (pool.sure or 0) then
+    put('sure', int(min(confirmed, now)))
 end
 
 -- status, T, era, length of the queue, K: the head of every answer from here on.
 local function reply(status, ...)
-    return {status, int(T), int(pool.era), int(redis.call('LLEN', FREE)), int(K), ...}
+    return {status, int(T), int(pool.era), int(call('LLEN', FREE)), int(K), ...}
 end
 
 --{{ Held workerIds whose range ended more than G, politeness and not safety, ago go back to the queue.
+-- As long as others are free, whom T may have gone ahead of is heard first.
 local function reap()
-    local limit = T - pool.G
-    local due = redis.call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(limit), 'LIMIT', 0, REAP_MAX)
+    local limit = T - pool.G - (call('LLEN', FREE) > 0 and leap() or 0)
+    local due = call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(limit), 'LIMIT', 0, REAP_MAX)
     for _, w in ipairs(due) do
         local r = get(w)
         if not r or not owned(r) then
-            redis.call('ZREM', EXP, w)
+            call('ZREM', EXP, w)
         elseif high(r) < limit then
             set_free(r)
         else
-            redis.call('ZADD', EXP, int(high(r)), w)
+            call('ZADD', EXP, int(high(r)), w)
         end
     end
 end
 
 local function claim(nxt, who)
-    if pool.closed ~= 0 then
-        return reply('CLOSED')
-    end
+    if pool.closed ~= 0 then return reply('CLOSED') end
     reap()
     local soonest
-    for _ = 1, math.min(POP_MAX, redis.call('LLEN', FREE)) do
-        local w = redis.call('LPOP', FREE)
+    for _ = 1, min(POP_MAX, call('LLEN', FREE)) do
+        local w = call('LPOP', FREE)
         local r = get(w)
         local floor = r and high(r)
         if r and not (owned(r) and fresh(r)) then
             if floor < caller then
                 r.hwm, r.token, r.t0 = T + A0, nxt, T
                 save(r)
-                redis.call('HSET', WHO, w, who)
-                redis.call('HDEL', H, 'adopt')
+                call('HSET', WHO, w, who)
+                call('HDEL', H, 'adopt')
                 return reply('OK', w, int(floor + 1), int(r.hwm), int(r.n), int(r.t0))
             end
-            redis.call('RPUSH', FREE, w)
-            soonest = math.min(soonest or floor, floor)
+            call('RPUSH', FREE, w)
+            soonest = min(soonest or floor, floor)
         end
     end
     if soonest then
         return reply('WAIT', int(soonest - caller + 1))
     end
-    local first = get(redis.call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(2^53), 'LIMIT', 0, 1)[1] or '')
-    return reply('EXHAUSTED', int(first and math.max(1, high(first) + pool.G - T + 1) or 0))
+    local first = get(call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(2^53), 'LIMIT', 0, 1)[1] or '')
+    return reply('EXHAUSTED', int(first and max(1, high(first) + pool.G - T + 1) or 0))
 end
 
 -- How a renewal was answered: renewed, again (its first reply was lost), reasserted, or LOST; and
@@ -492,34 +495,32 @@ local function renew_one(item)
         -- nor been granted beyond the upper bound; and a table that knows later changes of W, or of
         -- a range above this one, knows better than this holder.
         local later = r.n > item.n and r.token ~= item.nxt
-            or r.hwm > item.hi and item.hi < math.max(pool.tmax, pool.fence) + 3 * S
+            or r.hwm > item.hi and item.hi < max(pool.tmax, pool.fence) + 3 * S
         if later or item.hi < pool.topen + 3 * S or item.hi > pool.topen + reach() then
             return 'LOST'
         end
-        r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
+        r.hwm, r.t0, r.n = max(high(r), item.hi), T, max(r.n, item.n)
         how = 'reasserted'
     end
     -- By a clock that was ahead it would be young until then; as it is to be where tmax is.
     r.t0 = r.t0 > T + 2 * S and not behind and T or r.t0
-    local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
+    local hi = max(min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
     if again then
-        return how, math.min(r.hwm, hi)
+        return how, min(r.hwm, hi)
     end
-    r.hwm, r.token = math.max(r.hwm, hi), item.nxt
+    r.hwm, r.token = max(r.hwm, hi), item.nxt
     save(r)
     return how, hi
 end
 
 local function renew()
-    if pool.closed ~= 0 then
-        return reply('CLOSED')
-    end
+    if pool.closed ~= 0 then return reply('CLOSED') end
     local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born), int(pool.ahead))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
-        local who = item.r and redis.call('HGET', WHO, item.r.w)
+        local who = item.r and call('HGET', WHO, item.r.w)
         if hi and who ~= ARGV[7] then -- lost, or of a process before this one
-            redis.call('HSET', WHO, item.r.w, ARGV[7])
+            call('HSET', WHO, item.r.w, ARGV[7])
         end
         how = not hi and who and (who == item.cur or who == item.nxt) and 'released' or how
         local r = hi and item.r or {n = 0, t0 = 0}
@@ -541,7 +542,7 @@ local function release(w, cur, nxt, last, n)
         return reply('LOST')
     end
     if last ~= '' and r.n <= n + 1 then
-        r.hwm = math.min(r.hwm, math.max(tonumber(last), pool.fs))
+        r.hwm = min(r.hwm, max(tonumber(last), pool.fs))
     end
     set_free(r)
     return reply('OK')
@@ -555,7 +556,7 @@ local function evict(w)
     end
     local token = r.token
     set_free(r)
-    redis.call('HSET', WHO, w, token)
+    call('HSET', WHO, w, token)
     return reply('OK')
 end
 
@@ -589,23 +590,23 @@ local function repair(...)
     for w in string.gmatch(table.concat({...}, ' '), '%S+') do
         local r = not named[w] and get(w)
         if not named[w] then
-            redis.call('ZREM', EXP, w)
+            call('ZREM', EXP, w)
         end
         if r and owned(r) then
-            redis.call('ZADD', EXP, int(high(r)), w)
+            call('ZADD', EXP, int(high(r)), w)
         elseif r then
             back[#back + 1] = w
         end
         named[w] = true
     end
-    local queue = redis.call('LRANGE', FREE, 0, -1)
+    local queue = call('LRANGE', FREE, 0, -1)
     for _, w in ipairs(queue) do
         if not named[w] and in_pool(w) then
             kept[#kept + 1] = w
         end
     end
     if #kept < #queue then
-        redis.call('DEL', FREE)
+        call('DEL', FREE)
         enqueue(kept)
     end
     enqueue(back)
@@ -615,21 +616,19 @@ end
 -- An operator's: how long a bet lasts from now on. One that was said before goes on waiting.
 local function set_settle(ms)
     local before, said = settle(), pool.settle > 0 and pool.settle or A
-    ms = math.min(math.max(tonumber(ms), A0), A)
+    ms = min(max(tonumber(ms), A0), A)
     if ms < said then
         note('settle0', before, 'settle_t', T + before + 2 * S)
     elseif ms >= before then
         note('settle0', 0, 'settle_t', 0)
     end
-    note('settle', ms, 'least', ms > said and math.min(pool.least > 0 and pool.least or A, said) or pool.least)
+    note('settle', ms, 'least', ms > said and min(pool.least > 0 and pool.least or A, said) or pool.least)
     return reply('OK')
 end
 
-local EVERY = 24000 -- ms, at least: renewals are 20 s apart, give or take a fifth, unless told else
-
 -- An operator's word that nothing was lost at the latest reopening.
 local function nothing_lost()
-    local from = pool.topen + 4 * math.max(pool.every, EVERY) + 2 * S
+    local from = pool.topen + renewals(4) + 2 * S
     if pool.more == pool.era then
         return {'MORE', int(T), int(pool.topen)}
     elseif pool.era0 ~= pool.era then

@@ -18,8 +18,8 @@ static const char *const fields[] = {
 
 /* Those that a pool made by version 0.1.0 lacks. */
 static const char *const later[COORD_LATERS] = {
-    "settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",  "more",
-    "trust",  "lent",    "ahead",    "every", "cause", "fence", "least",
+    "settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",  "more", "trust",
+    "lent",   "ahead",   "every",    "cause", "fence", "least", "leap", "leapt",
 };
 
 static_assert(FIELDS + COORD_LATERS == ROSTER_OWN, "as many as the header says");

@@ -14,7 +14,7 @@
 
 #include "coord/answer.h"
 
-#define ROSTER_OWN 32 /* fields of the pool itself; then one for each workerId */
+#define ROSTER_OWN 34 /* fields of the pool itself; then one for each workerId */
 
 /* The name of field i, 0..ROSTER_OWN-1. */
 const char *roster_field(size_t i);

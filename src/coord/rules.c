@@ -5,9 +5,6 @@
 
 #include <inttypes.h>
 
-#define REAP_MAX 32
-#define POP_MAX  64
-
 /* ---- what every operation begins and ends with ---------------------------------------------- */
 
 static enum coord_status find(struct rules *u)
@@ -118,6 +115,13 @@ void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause c
     memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
 }
 
+int64_t rules_leap(const struct rules *u)
+{
+    const struct coord_later *l = &u->pool.p.later;
+    int64_t off = u->now_ms - l->leapt_ms, most = coord_pool_renewals(&u->pool.p, 4);
+    return off > -most && off < most ? l->leap_ms : 0;
+}
+
 /* proof: a holder knows more than the table; of note where the file is still the same. COORD_OK, or
  * the pool is to be reopened, and not for this caller. */
 static enum coord_status arrive(struct rules *u, bool proof)
@@ -130,9 +134,15 @@ static enum coord_status arrive(struct rules *u, bool proof)
     if (moved || proof)
         rules_reopen(u, proof, u->now_ms + rules_reach(u),
                      proof ? COORD_CAUSE_HOLDER : COORD_CAUSE_MOVED);
+    int64_t leap = u->now_ms - p->tmax_ms;
+    bool leaps = leap > max64(coord_pool_renewals(p, 2), rules_leap(u));
+    if (leaps) {
+        p->later.leap_ms = leap;
+        p->later.leapt_ms = u->now_ms;
+    }
     bool later = followed(u) > p->tmax_ms;
     p->tmax_ms = max64(p->tmax_ms, followed(u));
-    if (moved || proof || later)
+    if (moved || proof || later || leaps)
         store_pool_set(u->store, &u->pool);
     return COORD_OK;
 }
@@ -183,19 +193,14 @@ bool rules_get(struct rules *u, uint32_t worker, struct store_record *out)
     }
 }
 
-static bool fresh(const struct rules *u, const struct store_record *r)
-{
-    return r->era == u->pool.era;
-}
-
 int64_t rules_high(const struct rules *u, const struct store_record *r)
 {
-    if (fresh(u, r))
+    if (rules_fresh(u, r))
         return r->hwm_ms;
     return max64(r->hwm_ms, r->held ? u->pool.p.floor_ms : u->pool.p.floor_short_ms);
 }
 
-static void save(struct rules *u, struct store_record *r)
+void rules_save(struct rules *u, struct store_record *r)
 {
     r->era = u->pool.era;
     r->n++;
@@ -206,91 +211,9 @@ void rules_set_free(struct rules *u, struct store_record *r)
 {
     r->hwm_ms = rules_high(u, r);
     r->held = false;
-    save(u, r);
+    rules_save(u, r);
     store_queue_push(u->store, r->worker);
     store_who_set(u->store, r->worker, "");
-}
-
-/* ---- claim ---------------------------------------------------------------------------------- */
-
-static void reap(struct rules *u)
-{
-    int64_t limit = u->now_ms - u->pool.p.params.grace_ms;
-    uint16_t due[REAP_MAX];
-    size_t n = store_due_list(u->store, limit, due, REAP_MAX);
-    for (size_t i = 0; i < n; i++) {
-        struct store_record r;
-        if (!rules_get(u, due[i], &r) || !r.held)
-            store_due_set(u->store, due[i], -1);
-        else if (rules_high(u, &r) < limit)
-            rules_set_free(u, &r);
-        else
-            store_due_set(u->store, due[i], rules_high(u, &r));
-    }
-}
-
-static enum coord_status grant(struct rules *u, struct store_record *r, struct coord_token nxt,
-                               struct coord_grant *out)
-{
-    int64_t floor = rules_high(u, r);
-    r->hwm_ms = u->now_ms + u->pool.p.params.first_horizon_ms;
-    r->held = true;
-    r->token = nxt;
-    r->t0_ms = u->now_ms;
-    save(u, r);
-    store_who_set(u->store, r->worker, u->who);
-    if (u->pool.adopt) {
-        u->pool.adopt = false;
-        store_pool_set(u->store, &u->pool);
-    }
-    *out = (struct coord_grant){
-        .worker = r->worker,
-        .lo_ms = floor + 1,
-        .hi_ms = r->hwm_ms,
-        .n = (uint64_t)r->n,
-        .t0_ms = r->t0_ms,
-    };
-    return rules_answer(u, COORD_OK);
-}
-
-/* ms, until the range that ends first has rested; 0: not known. */
-static int64_t until_first_ends(struct rules *u)
-{
-    uint16_t first;
-    struct store_record r;
-    bool known = store_due_list(u->store, INT64_MAX, &first, 1) == 1 && rules_get(u, first, &r);
-    return known ? max64(1, rules_high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
-}
-
-static enum coord_status take(struct rules *u, struct coord_token nxt, struct coord_grant *out)
-{
-    int64_t soonest = -1;
-    int64_t pops = min64((int64_t)store_queue_count(u->store), POP_MAX);
-    uint32_t worker;
-    while (pops-- > 0 && store_queue_pop(u->store, &worker)) {
-        struct store_record r;
-        if (!rules_get(u, worker, &r) || (r.held && fresh(u, &r)))
-            continue;
-        int64_t floor = rules_high(u, &r);
-        if (floor < u->caller_ms)
-            return grant(u, &r, nxt, out);
-        store_queue_push(u->store, r.worker);
-        if (soonest < 0 || floor < soonest)
-            soonest = floor;
-    }
-    u->r->wait_ms = soonest < 0 ? until_first_ends(u) : soonest - u->caller_ms + 1;
-    return rules_answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
-}
-
-enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct coord_grant *out)
-{
-    enum coord_status s = rules_come_in_on_time(u);
-    if (s != COORD_OK)
-        return s;
-    if (u->pool.p.closed)
-        return rules_answer(u, COORD_CLOSED);
-    reap(u);
-    return take(u, nxt, out);
 }
 
 /* ---- renew ---------------------------------------------------------------------------------- */
@@ -311,9 +234,9 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
                                 const struct coord_renewal *item, int64_t *hi)
 {
     const struct coord_params *k = &u->pool.p.params;
-    bool again = fresh(u, r) && r->held && coord_token_equal(r->token, item->nxt);
+    bool again = rules_fresh(u, r) && r->held && coord_token_equal(r->token, item->nxt);
     enum coord_how how = again ? COORD_HOW_AGAIN : COORD_HOW_RENEWED;
-    if (!again && fresh(u, r)) {
+    if (!again && rules_fresh(u, r)) {
         if (!r->held || !coord_token_equal(r->token, item->cur))
             return COORD_HOW_LOST;
     } else if (!again) {
@@ -336,7 +259,7 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
     r->hwm_ms = max64(r->hwm_ms, *hi);
     r->held = true;
     r->token = item->nxt;
-    save(u, r);
+    rules_save(u, r);
     return how;
 }
 
@@ -415,7 +338,7 @@ struct heard {
 static bool knows_more(const struct rules *u, const struct heard *h, bool current)
 {
     for (size_t i = 0; i < h->n; i++)
-        if (fresh(u, &h->records[i]) == current && h->items[i].n > (uint64_t)h->records[i].n)
+        if (rules_fresh(u, &h->records[i]) == current && h->items[i].n > (uint64_t)h->records[i].n)
             return true;
     return false;
 }
@@ -423,7 +346,7 @@ static bool knows_more(const struct rules *u, const struct heard *h, bool curren
 static bool any_stale(const struct rules *u, const struct heard *h)
 {
     for (size_t i = 0; i < h->n; i++)
-        if (!h->known[i] || !fresh(u, &h->records[i]))
+        if (!h->known[i] || !rules_fresh(u, &h->records[i]))
             return true;
     return false;
 }
@@ -568,7 +491,7 @@ enum coord_status rules_release(struct rules *u, const struct coord_release *ite
     enum coord_status s = rules_come_in_behind(u);
     if (s != COORD_OK)
         return s;
-    if (!rules_get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||
+    if (!rules_get(u, item->worker, &r) || !rules_fresh(u, &r) || !r.held ||
         (!coord_token_equal(r.token, item->cur) && !coord_token_equal(r.token, item->nxt)))
         return rules_answer(u, COORD_LOST);
     if (item->has_last && (uint64_t)r.n <= item->n + 1)

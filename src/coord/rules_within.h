@@ -41,6 +41,10 @@ enum coord_status rules_on_time(struct rules *u);
 /* The time that is followed, Unix ms. */
 int64_t rules_followed(const struct rules *u);
 
+/* How far T has gone ahead of who lives, ms, unless nobody did; 0 once those who live have had time
+ * to be heard. */
+int64_t rules_leap(const struct rules *u);
+
 /* How far ahead of its time a table that was lost may have granted, ms. */
 int64_t rules_reach(const struct rules *u);
 
@@ -52,6 +56,13 @@ void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause c
 bool rules_get(struct rules *u, uint32_t worker, struct store_record *out);
 /* Up to when it counts as used, Unix ms. */
 int64_t rules_high(const struct rules *u, const struct store_record *r);
+/* Of this era: it counts as it is. */
+static inline bool rules_fresh(const struct rules *u, const struct store_record *r)
+{
+    return r->era == u->pool.era;
+}
+/* Stores it, as changed once more in this era. */
+void rules_save(struct rules *u, struct store_record *r);
 /* Makes it free, with what it counts as used, and queues it. */
 void rules_set_free(struct rules *u, struct store_record *r);
 

@@ -27,7 +27,7 @@ KEYS, ARGV 1-4: pool.lua's. All rows are in its hash; seq_rows.h has their forms
 ]]
 
 local TOP, DAY = 2^53 - 1, 86400000
-local floor, max, min, match = math.floor, math.max, math.min, string.match
+local floor = math.floor
 
 -- ---- rows ---------------------------------------------------------------------------------------
 

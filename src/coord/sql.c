@@ -24,16 +24,17 @@ static const char *const texts[SQL_TEXTS] = {
         " AND NOT EXISTS(SELECT 1 FROM past WHERE tick = ?1 AND nonce = ?2)",
     [SQL_PAST_SET] = "INSERT OR REPLACE INTO past VALUES(?1, ?2, ?3, ?4)",
     [SQL_PAST_DROP] = "DELETE FROM past WHERE tick <= ?1 OR tick > ?2",
-    [SQL_POOL_GET] =
-        "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
-        " d0, s, g, k, w_from, w_to, born, settle, settle0, settle_t, fl0, fs0,"
-        " era0, more, trust, lent, ahead, every, cause, fence, least FROM pool WHERE name = ?1",
+    [SQL_POOL_GET] = "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
+                     " d0, s, g, k, w_from, w_to, born, settle, settle0, settle_t, fl0, fs0,"
+                     " era0, more, trust, lent, ahead, every, cause, fence, least,"
+                     " leap, leapt FROM pool WHERE name = ?1",
     [SQL_POOL_ADD] = "INSERT INTO pool(name) VALUES(?1)",
     [SQL_POOL_SET] = "UPDATE pool SET identity=?2, fp=?3, era=?4, topen=?5, fl=?6, fs=?7,"
                      " tmax=?8, closed=?9, adopt=?10, a=?11, a0=?12, d0=?13, s=?14, g=?15,"
                      " k=?16, w_from=?17, w_to=?18, born=?19, settle=?20, settle0=?21,"
                      " settle_t=?22, fl0=?23, fs0=?24, era0=?25, more=?26, trust=?27, lent=?28,"
-                     " ahead=?29, every=?30, cause=?31, fence=?32, least=?33 WHERE id = ?1",
+                     " ahead=?29, every=?30, cause=?31, fence=?32, least=?33,"
+                     " leap=?34, leapt=?35 WHERE id = ?1",
     [SQL_RECORD_GET] = "SELECT worker, era, hwm, t0, n, token, due, who FROM worker"
                        " WHERE pool = ?1 AND worker = ?2",
     [SQL_RECORD_SET] = "INSERT INTO worker(pool, worker, era, hwm, t0, n, token, due)"

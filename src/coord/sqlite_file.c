@@ -52,6 +52,7 @@ static const struct {
     {THERE("cause"), ADD("cause")},
     {THERE("fence"), ADD("fence")},
     {THERE("least"), ADD("least")},
+    {THERE("leapt"), ADD("leap") ADD("leapt")},
 };
 #define LATER (sizeof later / sizeof *later)
 

@@ -242,8 +242,8 @@ static char *replaced(const char *text, const char *from, const char *to)
 
 static void load_script(char sha[41])
 {
-    char *a = replaced(pool_lua, "redis.call('TIME')", "redis.call('HMGET', 't', 'sec', 'us')");
-    char *b = replaced(a, "redis.call('INFO', ", "redis.call('HGET', 't', ");
+    char *a = replaced(pool_lua, "call('TIME')", "redis.call('HMGET', 't', 'sec', 'us')");
+    char *b = replaced(a, "call('INFO', ", "redis.call('HGET', 't', ");
     redisReply *r = redisCommand(redis, "SCRIPT LOAD %s", b);
     if (!r || r->type != REDIS_REPLY_STRING)
         abort();

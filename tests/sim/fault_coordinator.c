@@ -126,7 +126,9 @@ static void hear_all(struct world *w)
         if (is_heard(w, n, &p, era))
             continue;
         bool knows = knew[i] && strcmp(n->lease.identity, p.identity) == 0;
-        bool asks_it = calls_here(w, n) && knows && !behind;
+        bool dated =
+            w->now + n->wall_off >= 0; /* a time before 1970 is refused, and issues nothing */
+        bool asks_it = calls_here(w, n) && knows && !behind && dated;
         if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT && keeps_to_it[i])
             world_fail(w, "node %u was not heard within a quarter of settle", i);
         bool strange = calls_here(w, n) && !knows;

@@ -108,9 +108,10 @@ static void rollback(struct store *s)
 
 /* As store_pool_pack orders them. */
 static const char *const fields[STORE_POOL_NUMBERS] = {
-    "era", "topen", "fl",   "fs",    "tmax", "closed", "adopt",  "A",       "A0",       "D0",
-    "S",   "G",     "K",    "from",  "to",   "born",   "settle", "settle0", "settle_t", "fl0",
-    "fs0", "era0",  "more", "trust", "lent", "ahead",  "every",  "cause",   "fence",    "least"};
+    "era",    "topen",   "fl",       "fs",    "tmax",  "closed", "adopt", "A",
+    "A0",     "D0",      "S",        "G",     "K",     "from",   "to",    "born",
+    "settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",   "more",  "trust",
+    "lent",   "ahead",   "every",    "cause", "fence", "least",  "leap",  "leapt"};
 
 static enum store_found pool_get(struct store *s, const char *name, struct store_pool *out)
 {

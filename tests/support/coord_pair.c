@@ -42,11 +42,11 @@ static void load_script(const char *command, char *text, size_t cap, size_t *n)
     if (pclose(f) != 0)
         die(command, "run from the top of the source tree");
     replace(text, cap, n,
-            "    local t = redis.call('TIME')\n"
+            "    local t = call('TIME')\n"
             "    return t[1] * 1000 + math.floor(t[2] / 1000)\n",
             "    return tonumber(redis.call('HGET', 'sidflake:{" PAIR_POOL "}:test', 'T'))\n");
     replace(text, cap, n,
-            "    local run, repl = id_in(redis.call('INFO', 'server'), 'run_id:'), "
+            "    local run, repl = id_in(call('INFO', 'server'), 'run_id:'), "
             "id_in(replication, 'master_replid:')\n"
             "    return run and repl and run .. repl\n",
             "    return redis.call('HGET', 'sidflake:{" PAIR_POOL "}:test', 'fp')\n");

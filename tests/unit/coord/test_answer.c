@@ -297,7 +297,7 @@ static void terms_out_of_range_are_refused(void **state)
 #define DESCRIBED "OK,100,2,3,0," SETUP_IDENTITY ",10,20,15,99,0,"
 #define PARAMS    "3600000,30000,120000,2000,60000,0,"
 
-#define LATER "1,2,3,4,5,6,7,8,9,10,11,12,13,14,"
+#define LATER "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
 
 static void descriptions_are_read(void **state)
 {

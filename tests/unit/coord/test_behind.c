@@ -59,6 +59,60 @@ static void holders_go_on(void **state)
     }
 }
 
+/* Who claims while it is ahead finds all other ranges long over. */
+static void who_lives_is_not_taken_for_gone_while_others_are_free(void **state)
+{
+    (void)state;
+    struct coord_grant x, y, z;
+    for (unsigned last = 1; last <= 5; last += 4) { /* the other pool has some that are free */
+        enum coord_status s;
+        pair.clock.ms = T0;
+        init((uint16_t)last);
+        x = claimed(1);
+        y = claimed(11);
+        for (uint8_t k = 0; k < 6; k++) {
+            pair.clock.ms += 20000;
+            assert_int_equal(renewed_at(pair.clock.ms, &x, (uint8_t)(1 + k)), COORD_OK);
+            assert_int_equal(renewed_at(pair.clock.ms, &y, (uint8_t)(11 + k)), COORD_OK);
+        }
+        pair.clock.ms += AHEAD;
+        for (uint8_t k = 0; k < 2; k++) { /* the second sees no leap */
+            assert_int_equal(claim((uint8_t)(31 + k), &z), COORD_OK);
+            pair.clock.ms += 700;
+        }
+        pair.clock.ms -= AHEAD + 1400;
+        assert_int_equal(renew_at(pair.clock.ms, &x, 7, 8, &s),
+                         last == 1 ? COORD_HOW_LOST : COORD_HOW_RENEWED);
+        assert_int_equal(s, COORD_OK);
+    }
+}
+
+/* After that all who live are known, and those who do not make room. */
+static void who_is_gone_makes_room_once_those_who_live_are_heard(void **state)
+{
+    (void)state;
+    struct coord_grant x, z;
+    pair.clock.ms = T0;
+    init(4);
+    x = claimed(1);
+    (void)claimed(11);
+    pair.clock.ms += D0;
+    assert_int_equal(renewed_at(pair.clock.ms, &x, 1), COORD_OK);
+    pair.clock.ms = x.hi_ms + 60001;
+    z = claimed(21);
+    assert_int_equal(reply.free, 3); /* the other had less, and T need not have leapt for that */
+    for (uint8_t k = 0; k < 4; k++) {
+        assert_int_equal(renewed_at(pair.clock.ms, &z, (uint8_t)(21 + k)), COORD_OK);
+        pair.clock.ms += COORD_EVERY_MS;
+    }
+    pair.clock.ms -= 1;
+    (void)claimed(31);
+    assert_int_equal(reply.free, 2);
+    pair.clock.ms += 1;
+    (void)claimed(41);
+    assert_int_equal(reply.free, 2); /* that of x */
+}
+
 /* tmax would say of a table that comes back that it lacks the last moments alone. */
 static void nobody_begins_and_who_ends_is_heard(void **state)
 {
@@ -209,6 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holders_go_on),
+        cmocka_unit_test(who_lives_is_not_taken_for_gone_while_others_are_free),
+        cmocka_unit_test(who_is_gone_makes_room_once_those_who_live_are_heard),
         cmocka_unit_test(nobody_begins_and_who_ends_is_heard),
         cmocka_unit_test(a_holder_whose_clock_differs_waits),
         cmocka_unit_test(a_holder_of_before_a_reopening_waits),

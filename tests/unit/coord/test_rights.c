@@ -135,8 +135,7 @@ extern const char pool_lua[];
 /* The script, with a server that says info of itself. */
 static void script_with_info(char *out, size_t cap, const char *info)
 {
-    static const char *const asks[] = {"redis.call('INFO', 'replication')",
-                                       "redis.call('INFO', 'server')"};
+    static const char *const asks[] = {"call('INFO', 'replication')", "call('INFO', 'server')"};
     const char *rest = pool_lua;
     size_t n = 0;
     for (size_t i = 0; i < 2; i++) {
