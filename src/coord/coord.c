@@ -268,7 +268,7 @@ int64_t coord_pool_least_settle(const struct coord_pool *p)
         least = min64(least, p->later.settle_ms);
     if (p->later.least_ms > 0)
         least = min64(least, p->later.least_ms);
-    return max64(least, p->params.first_horizon_ms);
+    return least;
 }
 
 bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms)
@@ -372,11 +372,6 @@ enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struc
     return c->driver->describe(c, pool, r);
 }
 
-static bool is_settle(int64_t ms, const struct coord_params *p)
-{
-    return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
-}
-
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r)
 {
     struct err e;
@@ -388,8 +383,8 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
     if (coord_identity_read(in->identity, &epoch_ms, &layout, &e) ||
         coord_params_check(&in->params, &e) || coord_params_fit(&in->params, &layout, &e))
         return outcome_refused(r, "%s", e.text);
-    bool good = is_settle(in->settle_ms, &in->params);
-    if (!good || !is_settle(in->least_ms, &in->params))
+    bool good = coord_params_settle(&in->params, in->settle_ms);
+    if (!good || !coord_params_settle(&in->params, in->least_ms))
         return outcome_refused(r,
                                "%s: expected first-horizon to horizon, %" PRId64 " to %" PRId64
                                " ms, found %" PRId64,

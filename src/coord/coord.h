@@ -93,6 +93,12 @@ static inline int64_t coord_reach(const struct coord_params *p)
 /* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
 
+/* Whether such a pool can have that settle, ms; 0: the horizon. */
+static inline bool coord_params_settle(const struct coord_params *p, int64_t ms)
+{
+    return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
+}
+
 /* The highest workerId that a pool of this layout may have. */
 static inline uint16_t coord_worker_most(const struct layout *l)
 {

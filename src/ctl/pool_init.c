@@ -102,7 +102,7 @@ static int check_init(struct ctl_args *a)
 
 static int check_settle(const char *option, int64_t ms, const struct coord_params *p)
 {
-    if (ms >= p->first_horizon_ms && ms <= p->horizon_ms)
+    if (ms > 0 && coord_params_settle(p, ms))
         return CTL_OK;
     return ctl_fail(CTL_USAGE, "%s: expected first-horizon to horizon, %s to %s, found %s", option,
                     ctl_span(p->first_horizon_ms), ctl_span(p->horizon_ms), ctl_span(ms));

@@ -136,31 +136,26 @@ static uint32_t params_check(const struct page_head *h)
     return h->least_ms ? fnv32_on(check, &h->least_ms, sizeof h->least_ms) : check;
 }
 
-static bool settle_fits(const struct coord_params *p, int64_t ms)
-{
-    return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
-}
-
 /* Data of the time of one that is no shorter needs nothing that the pool's own does not. */
 static bool least_fits(const struct coord_params *p, int64_t settle_ms, int64_t ms)
 {
-    return settle_fits(p, ms) && ms < (settle_ms ? settle_ms : p->horizon_ms);
+    return coord_params_settle(p, ms) && ms < (settle_ms ? settle_ms : p->horizon_ms);
 }
 
 void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms,
                      int64_t least_ms, int64_t ahead_ms)
 {
     struct page_head h = p->head;
-    h.params =
-        (struct page_params){.horizon_ms = params->horizon_ms,
-                             .first_horizon_ms = params->first_horizon_ms,
-                             .mature_after_ms = params->mature_after_ms,
-                             .max_skew_ms = params->max_skew_ms,
-                             .grace_ms = params->grace_ms,
-                             .replicas = params->replicas,
-                             .worker_from = params->worker_from,
-                             .worker_to = params->worker_to,
-                             .settle_ms = settle_fits(params, settle_ms) ? (uint32_t)settle_ms : 0};
+    h.params = (struct page_params){
+        .horizon_ms = params->horizon_ms,
+        .first_horizon_ms = params->first_horizon_ms,
+        .mature_after_ms = params->mature_after_ms,
+        .max_skew_ms = params->max_skew_ms,
+        .grace_ms = params->grace_ms,
+        .replicas = params->replicas,
+        .worker_from = params->worker_from,
+        .worker_to = params->worker_to,
+        .settle_ms = coord_params_settle(params, settle_ms) ? (uint32_t)settle_ms : 0};
     h.ahead_ms = (uint32_t)(ahead_ms < COORD_AHEAD_MAX_MS ? ahead_ms : COORD_AHEAD_MAX_MS);
     h.least_ms = least_fits(params, h.params.settle_ms, least_ms) ? (uint32_t)least_ms : 0;
     h.params.check = params_check(&h);
@@ -183,7 +178,7 @@ bool page_params(const struct page *p, struct coord_params *out, int64_t *settle
                                   .worker_to = from->worker_to};
     struct err e;
     if (from->check != params_check(&p->head) || coord_params_check(&params, &e) ||
-        !settle_fits(&params, from->settle_ms) ||
+        !coord_params_settle(&params, from->settle_ms) ||
         !least_fits(&params, from->settle_ms, p->head.least_ms))
         return false;
     *out = params;

@@ -59,8 +59,10 @@ static void keep_to(struct lease *l, int64_t ms)
 static void learn_settle(struct lease *l, int64_t ms)
 {
     keep_to(l, ms);
-    if (l->last_known)
+    if (l->last_known) {
+        keep_to(l, l->last_settle_ms);
         keep_to(l, l->last_least_ms);
+    }
 }
 
 void terms_learn_ahead(struct lease *l, const struct coord_params *p)

@@ -473,6 +473,15 @@ static void the_settle_of_the_pool_is_known_when_it_is_lost(void **state)
     assert_int_equal(b.rig.lease.settle_ms, 35000);
     assert_int_equal(b.rig.lease.last_least_ms, 35000);
     end();
+    begin();
+    b.coord.pool.later.settle_ms = 40000;
+    rig_pass(&b.rig, 20000);
+    b.coord.pool.later.settle_ms = 0; /* likewise, while this one was away */
+    rig_restart(&b.rig);
+    rig_pass(&b.rig, 20000);
+    assert_int_equal(b.rig.lease.settle_ms, 40000);
+    assert_int_equal(b.rig.lease.last_least_ms, 40000);
+    end();
 }
 
 /* Ranges of a pool that was lost before this one was made last: until they end, nobody who makes it
