@@ -96,7 +96,8 @@ struct rds_there {
     bool tunnel;             /* what comes from there is passed on, uninterpreted */
     uint8_t mute;            /* of enum rds_mute */
     /* Protocols, 2 or 3; 0: there is none of it. */
-    uint8_t asked;  /* by a HELLO under way: spoken if the reply is no error */
+    uint8_t asked;  /* by a HELLO under way: spoken if the reply is no error; spoken as before
+                     * while a SELECT is that is repeated there: its database may be refused */
     uint8_t unsaid; /* spoken there, where a login came first: what else was agreed upon here is
                      * yet to be said */
     uint8_t zero[7];

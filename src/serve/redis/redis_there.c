@@ -105,8 +105,10 @@ void rds_send_state(struct rds_call *c, uint8_t proto)
     upstream_send(c->turn, buf_span(&b));
     if (ses->there->mute != RDS_LOUD) /* it was said there before: to none of it there is a reply */
         return;
-    upstream_expect(c->turn, FRAME_RESP, (hello ? 1u : 0u) + (ses->db > 0 ? 1u : 0u),
-                    UPSTREAM_SKIP);
+    if (ses->db > 0)
+        ses->there->asked = ses->proto;
+    upstream_expect(c->turn, FRAME_RESP, hello, UPSTREAM_SKIP);
+    upstream_expect(c->turn, FRAME_RESP, ses->db > 0, UPSTREAM_SKIP | UPSTREAM_TELL);
     upstream_expect(c->turn, FRAME_RESP, ses->name_n > 0, /* who may not say it does without */
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
@@ -118,7 +120,7 @@ bool rds_introduce(struct rds_call *c, enum upstream_ready is)
     if (spoken)
         rds_send_state(c, spoken);
     t->unsaid = 0;
-    return spoken && c->ses->db > 0 && t->mute == RDS_LOUD;
+    return spoken && t->asked > 0;
 }
 
 static void speak(struct rds_session *ses, uint8_t proto)

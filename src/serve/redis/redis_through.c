@@ -367,7 +367,7 @@ enum serve_result rds_through(struct rds_call *c)
     }
     if (c->out->n > c->start) /* its reply was begun here, maybe before there was an upstream */
         return rds_here(c);
-    if (ses->there->asked && upstream_pending(c->turn) > 0) /* in which protocol is not known yet */
+    if (ses->there->asked && upstream_pending(c->turn) > 0) /* which protocol, or database? */
         return rds_behind(c);
     bool known = rds_find(c);
     if (ses->there->tunnel)

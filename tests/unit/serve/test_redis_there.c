@@ -1,5 +1,6 @@
 /* What the server behind is told of a client, which the test plays, and what of its answers is
  * followed. */
+#include "net/upstream/links.h"
 #include "unit/serve/there_rig.h"
 
 /* The client has a link of its own, by a request that changes nothing. */
@@ -200,6 +201,15 @@ static void a_login_that_the_server_has_not_seen_is_good_for_nothing_there(void 
     (void)close(link);
 }
 
+/* As where a client takes late what was answered before, and behind an upgrade. */
+static void do_serve_again(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    for (struct link *l = n->net->all.next; l != &n->net->all; l = l->next)
+        relay_wake(CONTAINER(l, struct conn, all));
+    net_go_on(n->net);
+}
+
 /* The request would be carried out in another one. */
 static void a_database_that_the_server_refuses_is_nobodys(void **state)
 {
@@ -236,6 +246,8 @@ static void a_database_that_the_server_refuses_is_nobodys(void **state)
         int link = accepted();
         expect(link, select);
         p = (struct pollfd){.fd = link, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 20), 0);
+        net_bench_call(&b, do_serve_again, NULL);
         assert_int_equal(poll(&p, 1, 20), 0);
         say(link, i == 0 ? "+OK\r\n" : "-ERR DB index is out of range\r\n");
         if (i == 0)
