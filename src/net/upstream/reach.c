@@ -348,11 +348,10 @@ void upstream_broke(const struct upstream_link *l, const char *why)
     }
 }
 
-/* Who shares is served all the same, so that nothing else would tell it. */
+/* Who shares, or has one, is served all the same, so that nothing else would tell it. */
 void upstream_short_of_own(struct upstream *up, const char *why)
 {
-    if (has_shared(up))
-        lets_in_no_own(up, why);
+    lets_in_no_own(up, why);
     upstream_short(up, why);
 }
 

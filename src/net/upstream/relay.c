@@ -288,7 +288,7 @@ static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane
     if (r->pending > 0 || (r->own && r->l))
         return true;
     if (optional && (r->l = link_new(up, r, UPSTREAM_OWN)) != NULL) {
-        r->l->optional = r->own = true;
+        r->own = true;
         link_set_extra(r->l, true);
         return true;
     }

@@ -163,6 +163,7 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
     struct upstream_link *l = link_make(up, owner, lane, -1);
     if (!l)
         return NULL;
+    l->optional = owner && !owner->own;
     if (!find_must_ask(up) && !link_dial(l)) {
         link_close(l);
         return NULL;

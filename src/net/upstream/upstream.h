@@ -105,8 +105,8 @@ struct upstream_stats {
     int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
     int64_t unshared_us;  /* monotonic: somebody who would share one was last told that there is
                            * none; 0: never, or one was let in since, or would have been */
-    int64_t unowned_us;   /* monotonic: a client's own was last refused, or could not be made here,
-                           * beside a shared one that serves; 0: never, or one was let in since */
+    int64_t unowned_us;   /* monotonic: a client's own was last refused beside a shared one that
+                           * serves, or could not be made here; 0: never, or one was let in since */
     uint64_t unowned;     /* how many were */
     uint64_t faults;   /* replies that are errors of the server's own, as of one that has no memory,
                         * and links of clients' own that were lost since none came in time */

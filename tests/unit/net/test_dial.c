@@ -81,9 +81,12 @@ static void what_we_lack_is_told_and_holds_back_nobody(void **state)
         expect(c, "down\n");
         assert_why(strerror(lacking[i]));
         assert_int_equal(attempts, 1);
+        assert_int_equal(stats()->unowned, i + 1);
+        assert_true(stats()->unowned_us > 0);
         fail_at(0, 0, 0);
         (void)close(served_by(two, c, "up"));
         assert_true(is_up());
+        assert_int_equal(stats()->unowned_us, 0);
         (void)close(c);
     }
     (void)close(two);
@@ -116,6 +119,31 @@ static void what_we_lack_for_a_clients_own_is_told_and_counted(void **state)
     (void)close(link);
     (void)close(c);
     (void)close(d);
+    (void)close(two);
+}
+
+static void do_make_loud(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    CONTAINER(n->net->all.next, struct conn, all)->relay->loud = true;
+}
+
+/* Who would only have held up others is served as they are. */
+static void what_we_lack_for_one_that_could_share_is_nobodys_loss(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    net_bench_call(&b, do_make_loud, NULL);
+    fail_at(0, UINT_MAX, EMFILE);
+    say(c, "share two\n");
+    expect(link, "two\n");
+    assert_int_equal(attempts, 1);
+    assert_why(strerror(EMFILE));
+    assert_int_equal(stats()->unowned, 0);
+    (void)close(link);
+    (void)close(c);
     (void)close(two);
 }
 
@@ -274,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         DIAL(what_we_lack_is_told_and_holds_back_nobody),
         DIAL(what_we_lack_for_a_clients_own_is_told_and_counted),
+        DIAL(what_we_lack_for_one_that_could_share_is_nobodys_loss),
         DIAL(what_cannot_be_reached_is_told_and_not_tried_again_at_once),
         DIAL(of_many_who_cannot_be_connected_one_tries_them),
         DIAL(an_address_of_a_kind_that_we_have_none_of_is_followed_by_the_next),
