@@ -472,6 +472,11 @@ static void the_settle_of_the_pool_is_known_when_it_is_lost(void **state)
     rig_pass(&b.rig, 20000);
     assert_int_equal(b.rig.lease.settle_ms, 35000);
     assert_int_equal(b.rig.lease.last_least_ms, 35000);
+    b.coord.pool.params.first_horizon_ms =
+        40000; /* made again with a longer one, which bounds it */
+    b.coord.pool.born_ms++;
+    rig_pass(&b.rig, 20000);
+    assert_int_equal(b.rig.lease.last_least_ms, 40000);
     end();
     begin();
     b.coord.pool.later.settle_ms = 40000;
