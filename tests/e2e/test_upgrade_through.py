@@ -1,18 +1,22 @@
 """SIGUSR2 with real servers behind: what passes through goes on, too."""
 
 import contextlib
+import os
 import random
 import signal
 import struct
+import subprocess
 import threading
 import time
 
 import binary
+import harness
+import procs
 import test_upgrade
 import wire
 from harness import until
 from passthrough import prepare_stalls, stall
-from runner import test
+from runner import Skip, test
 from test_upgrade import TIMES, upgrade
 
 
@@ -416,3 +420,37 @@ def servers_go(case):
     for name in doing:
         assert clients[name].rest() == b"", name
     assert text.id() > 0 and int(plain.ask("GET", "id:orders")) > 0
+
+
+@test("a password file that is written over as the next program starts is read again by that one")
+def written_over(case):
+    s = harness.Sidecar(case, "s", "static:7", {"upstream.redis": "tcp://127.0.0.1:1",
+                                                "upstream.redis_password_file": case.path("password")})
+    with open(case.path("password"), "w") as f:
+        f.write("secret\n")
+    os.chmod(case.path("password"), 0o600)
+    s.write_conf()
+    if harness.sanitized():
+        raise Skip("a sanitizer's library has to be the first")
+    library = case.path("cut_file.so")
+    case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+             os.path.join(harness.HERE, "cut_file.c"), expect=0)
+
+    def start(times, heir):
+        def leave():
+            procs.die_with_parent()
+            os.dup2(test_upgrade.parcel(test_upgrade.VERSION, test_upgrade.PARCEL_TAKE, os.getpid()), 900)
+        env = dict(harness.clean_env({"SIDFLAKE_PARCEL": "900"} if heir else {}), LD_PRELOAD=library,
+                   CUT_FILE=case.path("password"), CUT_TIMES=str(times))
+        p = subprocess.Popen(s.argv, env=env, stderr=subprocess.PIPE, text=True, close_fds=False,
+                             preexec_fn=leave)
+        said = ""
+        for line in p.stderr:
+            said += line
+            if " ready " in line:
+                p.terminate()
+        return p.wait(), said
+    for times, heir, status in ((0, False, 0), (1, False, 78), (3, True, 0), (1000, True, 1)):
+        code, said = start(times, heir)
+        assert code == status, (times, heir, code, said)
+        assert ("upstream.redis_password_file, found none" in said) == (status != 0), said
