@@ -100,6 +100,8 @@ static void unreached(const struct upstream_link *l, const char *why)
     } else if (!l->optional) {
         lets_in_no_own(up, why);
         say_nobody_else(up, why);
+    } else { /* it leaves the next attempt to who needs one, which is then told */
+        upstream_unready(up, &up->unspared[l->speaks], "");
     }
 }
 

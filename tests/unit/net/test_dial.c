@@ -147,6 +147,35 @@ static void what_we_lack_for_one_that_could_share_is_nobodys_loss(void **state)
     (void)close(two);
 }
 
+/* Else who is refused one meanwhile would hardly ever be who tried, and it would be told nowhere.
+ */
+static void who_could_share_does_not_try_again_what_cannot_be_reached(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    net_bench_call(&b, do_make_loud, NULL);
+    fail_at(0, UINT_MAX, ECONNREFUSED);
+    say(c, "share two\n");
+    expect(link, "two\n");
+    assert_int_equal(stats()->unowned, 0);
+    pass(100); /* until it may be tried */
+    say(c, "share three\n");
+    expect(link, "three\n");
+    assert_int_equal(attempts, 1);
+    int own = dial(&b);
+    say(own, "up one\n");
+    expect(own, "down\n");
+    assert_int_equal(attempts, 2);
+    assert_int_equal(stats()->unowned, 1);
+    assert_true(stats()->unowned_us > 0);
+    (void)close(link);
+    (void)close(own);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void what_cannot_be_reached_is_told_and_not_tried_again_at_once(void **state)
 {
     (void)state;
@@ -303,6 +332,7 @@ int main(void)
         DIAL(what_we_lack_is_told_and_holds_back_nobody),
         DIAL(what_we_lack_for_a_clients_own_is_told_and_counted),
         DIAL(what_we_lack_for_one_that_could_share_is_nobodys_loss),
+        DIAL(who_could_share_does_not_try_again_what_cannot_be_reached),
         DIAL(what_cannot_be_reached_is_told_and_not_tried_again_at_once),
         DIAL(of_many_who_cannot_be_connected_one_tries_them),
         DIAL(an_address_of_a_kind_that_we_have_none_of_is_followed_by_the_next),
