@@ -85,7 +85,7 @@ static void put_command(struct buf *b, const char *name, struct span arg)
 }
 
 /* What was agreed upon here has to hold there. */
-void rds_send_state(struct rds_call *c, uint8_t proto)
+void rds_send_state(struct rds_call *c, uint8_t proto, uint8_t db)
 {
     const struct rds_session *ses = c->ses;
     bool hello = ses->proto != proto;
@@ -94,9 +94,9 @@ void rds_send_state(struct rds_call *c, uint8_t proto)
     buf_init(&b, mem, sizeof mem);
     if (hello)
         put_command(&b, "HELLO", ses->proto == 3 ? SPAN("3") : SPAN("2"));
-    if (ses->db > 0) {
+    if (db > 0) {
         BUF_PUT_LIT(&b, "*2\r\n$6\r\nSELECT\r\n");
-        resp_put_bulk_u64(&b, ses->db);
+        resp_put_bulk_u64(&b, db);
     }
     if (ses->name_n > 0) {
         BUF_PUT_LIT(&b, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n");
@@ -105,10 +105,10 @@ void rds_send_state(struct rds_call *c, uint8_t proto)
     upstream_send(c->turn, buf_span(&b));
     if (ses->there->mute != RDS_LOUD) /* it was said there before: to none of it there is a reply */
         return;
-    if (ses->db > 0)
+    if (db > 0)
         ses->there->asked = ses->proto;
     upstream_expect(c->turn, FRAME_RESP, hello, UPSTREAM_SKIP);
-    upstream_expect(c->turn, FRAME_RESP, ses->db > 0, UPSTREAM_SKIP | UPSTREAM_TELL);
+    upstream_expect(c->turn, FRAME_RESP, db > 0, UPSTREAM_SKIP | UPSTREAM_TELL);
     upstream_expect(c->turn, FRAME_RESP, ses->name_n > 0, /* who may not say it does without */
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
@@ -118,7 +118,7 @@ bool rds_introduce(struct rds_call *c, enum upstream_ready is)
     struct rds_there *t = c->ses->there;
     uint8_t spoken = is == UPSTREAM_FRESH ? 2 : t->unsaid;
     if (spoken)
-        rds_send_state(c, spoken);
+        rds_send_state(c, spoken, c->ses->db);
     t->unsaid = 0;
     return spoken && t->asked > 0;
 }

@@ -234,8 +234,10 @@ static enum serve_result reset(struct rds_call *c)
     return r;
 }
 
-/* With a password that is ours; a protocol that comes with it has to hold there, too. What somebody
- * has subscribed to in RESP3 is no other user's to hear, and nothing tells when it has ended. */
+/* With a password that is ours; a protocol that comes with it has to hold there, too. The database
+ * does already, where it is the server's: it may have refused the latest, or discarded it. What
+ * somebody has subscribed to in RESP3 is no other user's to hear, and nothing tells when it has
+ * ended. */
 static enum serve_result log_in(struct rds_call *c)
 {
     uint8_t proto = c->ses->proto;
@@ -248,7 +250,7 @@ static enum serve_result log_in(struct rds_call *c)
     uint32_t user = c->ses->access.user;
     enum serve_result r = rds_here(c);
     if (is == UPSTREAM_READY && c->ses->proto != proto)
-        rds_send_state(c, proto);
+        rds_send_state(c, proto, 0);
     if (upstream_subscribed(c->turn) && c->ses->access.user != user)
         c->close = true;
     return r;

@@ -80,8 +80,9 @@ bool rds_may_share(const struct rds_call *c);
 /* The link for a request: see upstream_ready. own: one of the client's own, whatever it is. */
 enum upstream_ready rds_ready(struct rds_call *c, bool own);
 
-/* What was agreed upon here has to hold there, too. proto: of RESP, 2 or 3, spoken there. */
-void rds_send_state(struct rds_call *c, uint8_t proto);
+/* What was agreed upon here has to hold there, too. proto: of RESP, 2 or 3, spoken there; db: to be
+ * chosen there, 0: none. */
+void rds_send_state(struct rds_call *c, uint8_t proto, uint8_t db);
 
 /* The same before the first request on a link that is no login, of which rds_ready has said is.
  * true: the request has to wait (rds_behind), since where the server refuses the database it would

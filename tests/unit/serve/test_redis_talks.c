@@ -6,7 +6,6 @@
 #define GET_ID   "*2\r\n$3\r\nGET\r\n$4\r\nid:a\r\n"
 #define HELLO_3  "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
 #define SET_NAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
-#define SELECT_5 "*2\r\n$6\r\nSELECT\r\n$1\r\n5\r\n"
 #define MULTI    "*1\r\n$5\r\nMULTI\r\n"
 #define DISCARD  "*1\r\n$7\r\nDISCARD\r\n"
 #define PING     "*1\r\n$4\r\nPING\r\n"
@@ -249,8 +248,8 @@ static const struct row {
     {"in RESP3 the server does while subscribed what it is asked for",
      {HAS_LINK, GOES("HELLO 3\r\n", "%0\r\n"),
       GOES("SUBSCRIBE c\r\n", ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"),
-      GOES("SELECT 5\r\n", "+OK\r\n"), ASKS("HELLO 2 AUTH me any\r\n"),
-      TOLD("*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" SELECT_5)},
+      GOES("CLIENT SETNAME me\r\n", "+OK\r\n"), ASKS("HELLO 2 AUTH me any\r\n"),
+      TOLD("*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" SET_NAME)},
      .mode = ACCESS_ANY},
     {"a login that is the server's is refused there while subscribed",
      {HAS_LINK, GOES("SUBSCRIBE c\r\n", IN_C), GOES("AUTH x\r\n", "-ERR Can't execute\r\n")}},
@@ -259,9 +258,9 @@ static const struct row {
       HERE("AUTH x\r\n", "-ERR a login while subscribed is not supported\r\n")},
      .mode = ACCESS_ANY},
     {"nothing is chosen of what the server refuses while subscribed",
-     {HAS_LINK, GOES("SUBSCRIBE c\r\n", IN_C), GOES("SELECT 5\r\n", "-ERR Can't execute\r\n"),
-      GOES("UNSUBSCRIBE c\r\n", OUT_C), ASKS("HELLO 3 AUTH me any\r\n"), TOLD(HELLO_3),
-      TELLS("%0\r\n"), NOBODY_KNOWS, ECHOES},
+     {HAS_LINK, GOES("SUBSCRIBE c\r\n", IN_C),
+      GOES("CLIENT SETNAME me\r\n", "-ERR Can't execute\r\n"), GOES("UNSUBSCRIBE c\r\n", OUT_C),
+      ASKS("HELLO 3 AUTH me any\r\n"), TOLD(HELLO_3), TELLS("%0\r\n"), NOBODY_KNOWS, ECHOES},
      .mode = ACCESS_ANY},
 
     /* ---- logins */
@@ -275,10 +274,16 @@ static const struct row {
     {"nor told to those who share a link",
      {SHARES, ASKS("HELLO 3 AUTH me any\r\n"), NOBODY_KNOWS, QUIET},
      .mode = ACCESS_ANY},
-    {"with the protocol of a login here goes all that was agreed upon",
+    {"with the protocol of a login here goes the name",
      {HAS_LINK, GOES("SELECT 5\r\n", "+OK\r\n"), GOES("CLIENT SETNAME me\r\n", "+OK\r\n"),
-      ASKS("HELLO 3 AUTH me any\r\n"), TOLD(HELLO_3 SELECT_5 SET_NAME),
-      TELLS("%0\r\n+OK\r\n+OK\r\n"), NOBODY_KNOWS, ECHOES},
+      ASKS("HELLO 3 AUTH me any\r\n"), TOLD(HELLO_3 SET_NAME), TELLS("%0\r\n+OK\r\n"), NOBODY_KNOWS,
+      ECHOES},
+     .mode = ACCESS_ANY},
+    {"but no database that was not chosen there after all",
+     {HAS_LINK, HERE("MULTI\r\n", "+OK\r\n"), ASKS("SELECT 5\r\n"),
+      TOLD("*1\r\n$5\r\nMULTI\r\nSELECT 5\r\n"), TELLS("+OK\r\n+QUEUED\r\n"), HEARS("+QUEUED\r\n"),
+      GOES("DISCARD\r\n", "+OK\r\n"), ASKS("HELLO 3 AUTH me any\r\n"), TOLD(HELLO_3),
+      TELLS("%0\r\n"), NOBODY_KNOWS, ECHOES},
      .mode = ACCESS_ANY},
     {"a login that is none is refused here, and once",
      {HERE("AUTH\r\n", "-ERR wrong number of arguments for 'auth' command\r\n"), QUIET},
