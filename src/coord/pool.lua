@@ -414,13 +414,13 @@ if fp ~= pool.fp and skewed then return SKEW end
 if fp ~= pool.fp or proof then
     reopen(proof, T + reach(), proof and HOLDER or MOVED)
 end
+-- How far T has gone ahead of who lives, unless nobody did; until those who live have had time to be heard.
+local function leap() return math.abs(T - pool.leapt) < renewals(4) and pool.leap or 0 end
+if T - pool.tmax > max(renewals(2), leap()) then note('leap', T - pool.tmax, 'leapt', T) end
 if op == 'renew' then learn(tonumber(ARGV[5]), tonumber(ARGV[6])) end
 if proof or knows_more(false) then
     hear_more()
 end
--- How far T has gone ahead of who lives, unless nobody did; until those who live have had time to be heard.
-local function leap() return math.abs(T - pool.leapt) < renewals(4) and pool.leap or 0 end
-if T - pool.tmax > max(renewals(2), leap()) then note('leap', T - pool.tmax, 'leapt', T) end
 note('tmax', max(pool.tmax, now))
 if confirmed and min(confirmed, now) > (pool.sure or 0) then
     put('sure', int(min(confirmed, now)))
@@ -432,9 +432,9 @@ local function reply(status, ...)
 end
 
 --{{ Held workerIds whose range ended more than G, politeness and not safety, ago go back to the queue.
--- As long as others are free, whom T may have gone ahead of is heard first.
-local function reap()
-    local limit = T - pool.G - (call('LLEN', FREE) > 0 and leap() or 0)
+-- As long as others are to be had, whom T may have gone ahead of is heard first.
+local function reap(leapt)
+    local limit = T - pool.G - leapt
     local due = call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(limit), 'LIMIT', 0, REAP_MAX)
     for _, w in ipairs(due) do
         local r = get(w)
@@ -448,9 +448,9 @@ local function reap()
     end
 end
 
-local function claim(nxt, who)
+local function claim(nxt, who, leapt)
     if pool.closed ~= 0 then return reply('CLOSED') end
-    reap()
+    reap(leapt or leap())
     local soonest
     for _ = 1, min(POP_MAX, call('LLEN', FREE)) do
         local w = call('LPOP', FREE)
@@ -468,6 +468,7 @@ local function claim(nxt, who)
             soonest = min(soonest or floor, floor)
         end
     end
+    if not leapt and leap() > 0 then return claim(nxt, who, 0) end
     if soonest then
         return reply('WAIT', int(soonest - caller + 1))
     end

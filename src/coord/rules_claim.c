@@ -6,13 +6,11 @@
 #define REAP_MAX 32
 #define POP_MAX  64
 
-/* Held workerIds whose range ended more than G ago go back to the queue. As long as others are
- * free, whom T may have gone ahead of is heard first. */
-static void reap(struct rules *u)
+/* Held workerIds whose range ended more than G ago go back to the queue. As long as others are to
+ * be had, whom T may have gone ahead of is heard first. */
+static void reap(struct rules *u, int64_t leap)
 {
-    int64_t limit = u->now_ms - u->pool.p.params.grace_ms;
-    if (rules_leap(u) > 0 && store_queue_count(u->store) > 0)
-        limit -= rules_leap(u);
+    int64_t limit = u->now_ms - u->pool.p.params.grace_ms - leap;
     uint16_t due[REAP_MAX];
     size_t n = store_due_list(u->store, limit, due, REAP_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -59,8 +57,10 @@ static int64_t until_first_ends(struct rules *u)
     return known ? max64(1, rules_high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
 }
 
-static enum coord_status take(struct rules *u, struct coord_token nxt, struct coord_grant *out)
+static enum coord_status take(struct rules *u, int64_t leap, struct coord_token nxt,
+                              struct coord_grant *out)
 {
+    reap(u, leap);
     int64_t soonest = -1;
     int64_t pops = min64((int64_t)store_queue_count(u->store), POP_MAX);
     uint32_t worker;
@@ -75,6 +75,8 @@ static enum coord_status take(struct rules *u, struct coord_token nxt, struct co
         if (soonest < 0 || floor < soonest)
             soonest = floor;
     }
+    if (leap > 0)
+        return take(u, 0, nxt, out);
     u->r->wait_ms = soonest < 0 ? until_first_ends(u) : soonest - u->caller_ms + 1;
     return rules_answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
 }
@@ -86,6 +88,5 @@ enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct co
         return s;
     if (u->pool.p.closed)
         return rules_answer(u, COORD_CLOSED);
-    reap(u);
-    return take(u, nxt, out);
+    return take(u, rules_leap(u), nxt, out);
 }

@@ -113,6 +113,47 @@ static void who_is_gone_makes_room_once_those_who_live_are_heard(void **state)
     assert_int_equal(reply.free, 2); /* that of x */
 }
 
+/* What is in the queue and rests is not free for whoever asks now. */
+static void who_is_gone_makes_room_where_all_others_rest(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    x = claimed(1);
+    pair.clock.ms += D0;
+    assert_int_equal(renewed_at(pair.clock.ms, &x, 1), COORD_OK);
+    y = claimed(11);
+    enum coord_status s;
+    ALL(s, coord_evict(c, SETUP_IDENTITY, x.worker, &reply));
+    assert_int_equal(s, COORD_OK);
+    pair.clock.ms = y.hi_ms + 60001;
+    (void)claimed(21);
+    assert_int_equal(reply.free, 1);
+    assert_true(pair.clock.ms < x.hi_ms);
+}
+
+/* What a renewal tells of those to come says nothing of what was heard before it. */
+static void a_leap_is_judged_by_what_was_told_before(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    struct coord_pool p;
+    begin(EACH);
+    x = claimed(1);
+    pair.clock.ms += 2 * COORD_EVERY_MS + 1;
+    for (size_t side = 0; side < PAIR_SIDES; side++) {
+        struct coord *c = pair_side(&pair, side);
+        struct coord_renewal item = setup_renewal(&x, 1, 2);
+        struct coord_caller by = {.now_ms = pair.clock.ms, .every_ms = DAY};
+        assert_int_equal(coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply),
+                         COORD_OK);
+        assert_int_equal(coord_describe(c, &p, &reply), COORD_OK);
+        assert_int_equal(p.later.leap_ms, 2 * COORD_EVERY_MS + 1);
+        assert_int_equal(p.later.leapt_ms, pair.clock.ms);
+    }
+}
+
 /* tmax would say of a table that comes back that it lacks the last moments alone. */
 static void nobody_begins_and_who_ends_is_heard(void **state)
 {
@@ -265,6 +306,8 @@ int main(void)
         cmocka_unit_test(holders_go_on),
         cmocka_unit_test(who_lives_is_not_taken_for_gone_while_others_are_free),
         cmocka_unit_test(who_is_gone_makes_room_once_those_who_live_are_heard),
+        cmocka_unit_test(who_is_gone_makes_room_where_all_others_rest),
+        cmocka_unit_test(a_leap_is_judged_by_what_was_told_before),
         cmocka_unit_test(nobody_begins_and_who_ends_is_heard),
         cmocka_unit_test(a_holder_whose_clock_differs_waits),
         cmocka_unit_test(a_holder_of_before_a_reopening_waits),
