@@ -268,7 +268,7 @@ int64_t coord_pool_least_settle(const struct coord_pool *p)
         least = min64(least, p->later.settle_ms);
     if (p->later.least_ms > 0)
         least = min64(least, p->later.least_ms);
-    return least;
+    return max64(least, p->params.first_horizon_ms); /* of a damaged row, too */
 }
 
 bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms)

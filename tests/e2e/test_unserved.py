@@ -167,7 +167,7 @@ def lets_in_none_who_are_quiet(case):
         for _ in range(40):
             hogs.enter_context(s.mc()).send(b"mn\r\n")
         s.wait_log("own upstream connection was lost protocol=memcached why=\"it answers, but refuses: ERROR Too many open")
-        assert "own are refused by the memcached behind" in s.http("/readyz?verbose").text
+        assert "own get none to the memcached behind" in s.http("/readyz?verbose").text
         assert m.get("a") == []
 
 
@@ -365,7 +365,7 @@ def lets_himself_in(case):
         for _ in range(5):
             error(own.ask("KEYS", "none"), "NOAUTH")
         s.wait_log("upstream lets nobody else in protocol=redis why=\"it answers, but refuses: NOAUTH")
-        assert "own are refused by the Redis behind" in s.http("/readyz?verbose").text
+        assert "own get none to the Redis behind" in s.http("/readyz?verbose").text
         assert s.metric("sidflake_upstream_refused_total", protocol="redis") == 1, "of connections"
         assert own.ask("AUTH", SECRET) == b"OK" and own.ask("KEYS", "none") == []
         assert "[!]upstream" not in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
