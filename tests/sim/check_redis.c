@@ -303,6 +303,7 @@ static void put_operation(struct words *w, int64_t now)
         put(w, "%s", draw(2) ? "0" : "90000");     /* granted ahead by what was lost */
         put(w, "%s", "1");                         /* replicas were said */
         put(w, "%s", draw(2) ? "60000" : "15001"); /* settle */
+        put(w, "%s", draw(2) ? "0" : "20000");     /* the shortest before */
     } else if (strcmp(op, "claim") == 0) {
         put_token(w);
         put(w, "{}");
