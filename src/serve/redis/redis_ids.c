@@ -168,7 +168,7 @@ static void put_count(struct buf *b, const struct rds_call *c, uint32_t n)
         resp_put_array(b, n);
 }
 
-/* Of n numbers of one request: see CLIENT REPLY. */
+/* How many are taken of n that a request asks for; fewer behind CLIENT REPLY OFF or SKIP. */
 static uint32_t taken(const struct rds_call *c, const struct names_entry *name, uint32_t n)
 {
     const struct rds_there *there = c->ses->there;

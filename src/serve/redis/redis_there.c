@@ -291,9 +291,10 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
                    : rds_fail(c, SERVE_AWAY, "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
-    if (rds_has_password(c) && is == UPSTREAM_FRESH)
+    bool login = rds_has_password(c);
+    if (login && is == UPSTREAM_FRESH)
         ses->there->unsaid = 2;
-    else if (!rds_has_password(c) && rds_introduce(c, is))
+    else if (!login && rds_introduce(c, is))
         return rds_behind(c);
     if (!rds_begin_stream(c))
         c->close = true;

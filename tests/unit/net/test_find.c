@@ -607,9 +607,7 @@ static void a_clients_own_is_where_its_own_lane_shares(void **state)
     expect(other, "one\n");
     two = listen_at("127.0.0.2");
     say(d, "up one\n");
-    int refused = accepted(three);
-    expect(refused, greeting);
-    say(refused, "ERROR\r\n");
+    int refused = refused_at(three, greeting);
     expect(d, "down\n");
     pass(100);
     say(d, "up one\n");
@@ -630,9 +628,7 @@ static void who_is_served_stays_where_one_more_is_not_let_in(void **state)
     name_is("127.0.0.2", "127.0.0.3", 0);
     int c = dial(&b), d = dial(&b), shared = served_by(two, c, "share");
     net_bench_call(&b, do_greet, greeting);
-    int refused = accepted(two);
-    expect(refused, greeting);
-    say(refused, "ERROR\r\n");
+    int refused = refused_at(two, greeting);
     expect_end(refused);
     say(d, "up one\n");
     int own = accepted(two);
