@@ -162,15 +162,23 @@ static void redis_hears_of_no_command_that_nobody_knows(void **state)
     (void)close(link);
 }
 
+/* eve, who may all, and mal, whose rights these are. */
+static void two_users(const char *rights)
+{
+    char lines[256];
+    start_with(rig->svc, ":upstream=all");
+    (void)snprintf(lines, sizeof lines, "eve:%s:upstream=all\nmal:%s%s\n", LOGIN_HASH, LOGIN_HASH,
+                   rights);
+    login_replace(&rig->serve, lines);
+    user = auth_user_named(rig->serve.auth, SPAN("eve"))->id;
+}
+
 /* What one has subscribed to is not for another. */
 static void who_becomes_another_while_subscribed_is_sent_away(void **state)
 {
     static const char in[] = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
     (void)state;
-    start_with(rig->svc, ":upstream=all");
-    login_replace(&rig->serve,
-                  "eve:" LOGIN_HASH ":upstream=all\nmal:" LOGIN_HASH ":upstream=all\n");
-    user = auth_user_named(rig->serve.auth, SPAN("eve"))->id;
+    two_users(":upstream=all");
     for (int subscribed = 0; subscribed < 2; subscribed++) {
         int client = dial(&b), link = newer(client);
         say(client, "HELLO 3\r\n");
@@ -198,6 +206,60 @@ static void who_becomes_another_while_subscribed_is_sent_away(void **state)
             expect_end(client);
         else
             expect(client, "$1\r\nx\r\n");
+        (void)close(client);
+        (void)close(link);
+    }
+}
+
+/* What he agrees upon would be said to nobody, and hold for the next one all the same. */
+static void who_may_nothing_there_has_no_link(void **state)
+{
+    (void)state;
+    two_users(":upstream=none");
+    int client = dial(&b), link = newer(client);
+    say(client, "SELECT 1\r\n");
+    expect(link, "SELECT 1\r\n");
+    say(link, "+OK\r\n");
+    expect(client, "+OK\r\n");
+    logs_in(client, client, "AUTH mal secret\r\n");
+    expect(client, "+OK\r\n");
+    expect_end(link);
+    (void)close(link);
+    say(client, "SELECT 2\r\n");
+    expect(client, "+OK\r\n");
+    logs_in(client, client, "HELLO 3 AUTH eve secret\r\n");
+    expect(client, "%7\r\n");
+    say(client, GET_PAGE);
+    link = accepted();
+    expect(link, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+/* Of what was begun there, which ends with the link, he is told by the connection's end. */
+static void who_may_nothing_there_goes_with_what_was_begun(void **state)
+{
+    static const char in[] = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    static const struct {
+        const char *request, *reply;
+    } begun[] = {{"WATCH k\r\n", "+OK\r\n"}, {"SUBSCRIBE c\r\n", in}, {"CLIENT REPLY OFF\r\n", ""}};
+    (void)state;
+    two_users(":upstream=none");
+    for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
+        int client = dial(&b), link = newer(client);
+        say(client, "HELLO 3\r\n");
+        expect(link, "HELLO 3\r\n");
+        say(link, "%0\r\n");
+        expect(client, "%0\r\n");
+        say(client, begun[i].request);
+        expect(link, begun[i].request);
+        say(link, begun[i].reply);
+        expect(client, begun[i].reply);
+        say(client, "AUTH mal secret\r\n");
+        logs_in(client, client, "ECHO x\r\n");
+        if (*begun[i].reply)
+            expect(client, "+OK\r\n");
+        expect_end(client);
         (void)close(client);
         (void)close(link);
     }
@@ -433,6 +495,8 @@ int main(void)
         TEST(redis_hears_nothing_of_who_has_not_logged_in),
         TEST(redis_hears_of_no_command_that_nobody_knows),
         TEST(who_becomes_another_while_subscribed_is_sent_away),
+        TEST(who_may_nothing_there_has_no_link),
+        TEST(who_may_nothing_there_goes_with_what_was_begun),
         TEST(memcached_looks_at_each_key),
         TEST(memcached_hears_nothing_of_what_is_not_allowed),
         TEST(memcached_hears_nothing_of_who_has_not_logged_in),
