@@ -219,6 +219,11 @@ void coord_idle(struct coord *c)
         c->driver->idle(c);
 }
 
+int64_t coord_keep_ms(const struct coord *c)
+{
+    return c->driver->keep_ms;
+}
+
 bool coord_risks(struct coord *c, unsigned *out)
 {
     if (c->driver->risks)

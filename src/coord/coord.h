@@ -400,6 +400,7 @@ struct coord_driver {
     enum err_code (*open)(const struct coord_options *o, struct coord **out, struct err *e);
     void (*free)(struct coord *c);
     void (*idle)(struct coord *c); /* MAY: gives up a connection until the next call */
+    int64_t keep_ms;               /* as coord_keep_ms; MAY */
     bool (*risks)(struct coord *c, unsigned *out); /* MAY: where there is no server to ask */
     enum coord_status (*writes)(struct coord *c, struct coord_reply *r); /* MAY: likewise */
     enum coord_status (*describe)(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
@@ -465,6 +466,9 @@ bool coord_same_space(const char *a, const char *b);
 
 /* The operations; *r is always filled. Those that a driver does not offer answer COORD_REFUSED. */
 void coord_idle(struct coord *c);
+/* Where calls follow each other as closely as that, their connection is worth keeping for as long;
+ * ms; 0: it is given up as soon as there is nothing to ask. */
+int64_t coord_keep_ms(const struct coord *c);
 /* Asks the server what it is set up to lose: enum coord_risk, or'ed; what it does not tell is no
  * risk. false: it gave no answer, and *out is as it was. */
 bool coord_risks(struct coord *c, unsigned *out);

@@ -324,6 +324,7 @@ const struct coord_driver coord_redis = {
     .open = remote_open,
     .free = remote_free,
     .idle = remote_idle,
+    .keep_ms = 1000, /* no longer: sentinels may name another, or a name's address change */
     .risks = remote_risks,
     .writes = remote_writes,
     .describe = remote_describe,

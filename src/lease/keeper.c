@@ -11,6 +11,8 @@
 
 #define OUTBOX_MAX (8 * SUPPLY_MAILS)
 
+#define NEVER (INT64_MIN / 2)
+
 static_assert(OUTBOX_MAX >= SUPPLY_MAX * SUPPLY_MAILS, "what all post at once fits");
 
 struct keeper {
@@ -21,6 +23,7 @@ struct keeper {
 
     /* Under the lock. */
     bool give_back, pause, ended;
+    bool full; /* the outbox has no room, for which the keeper waits */
     unsigned stops;
     struct supply_mail outbox[OUTBOX_MAX];
     size_t noutbox;
@@ -30,6 +33,9 @@ struct keeper {
     struct keeper_report report;
     size_t first; /* in the list: who is asked first */
     bool stopping;
+    bool often;                 /* the latest call came soon after the one before it */
+    int64_t joined_ms, last_ms; /* mono: the first call over this connection, and the latest one's
+                                   end; NEVER */
 };
 
 /* ---- mailboxes --------------------------------------------------------------------------------
@@ -72,7 +78,7 @@ static void put_out(struct keeper *k, size_t i, bool room)
 static void hand_over(struct keeper *k)
 {
     size_t n = posted(k);
-    while (k->noutbox + n > OUTBOX_MAX && k->stops == 0)
+    while ((k->full = k->noutbox + n > OUTBOX_MAX && k->stops == 0))
         (void)pthread_cond_wait(&k->wake, &k->lock);
     bool room = k->noutbox + n <= OUTBOX_MAX;
     for (size_t i = 0; i < k->o.nsupplies; i++) {
@@ -103,7 +109,8 @@ size_t keeper_take(struct keeper *k, struct supply_mail *mails, size_t max,
     for (size_t i = 0; i < k->o.nsupplies; i++)
         if (reports[i])
             memcpy(reports[i], k->o.supplies[i]->shared, k->o.supplies[i]->kind->report_size);
-    (void)pthread_cond_signal(&k->wake);
+    if (k->full) /* to wake it costs more than all of this */
+        (void)pthread_cond_signal(&k->wake);
     (void)pthread_mutex_unlock(&k->lock);
     return n;
 }
@@ -165,8 +172,12 @@ static void run(struct keeper *k, size_t who)
     struct supply *s = k->o.supplies[who];
     struct clock *c = k->o.clock;
     int64_t started = clock_mono_us(c);
+    k->often = started / 1000 - k->last_ms < coord_keep_ms(k->o.coord);
+    if (k->joined_ms == NEVER)
+        k->joined_ms = started / 1000;
     s->kind->call(s, k->o.coord, clock_wall_ms(c));
     int64_t ended = clock_mono_us(c);
+    k->last_ms = ended / 1000;
     histogram_add(&k->report.requests, ended - started, 1);
     s->kind->done(s, ended / 1000, clock_wall_ms(c));
     k->first = who + 1;
@@ -206,9 +217,16 @@ static void rest(struct keeper *k)
     k->shared.paused = false;
 }
 
+/* Until when the connection is worth keeping; mono. */
+static int64_t keeps_until(const struct keeper *k)
+{
+    return k->often ? k->joined_ms + coord_keep_ms(k->o.coord) : NEVER;
+}
+
 /* Without the lock, which is held: a file that is closed may wait for its disk. */
 static bool disconnect(struct keeper *k)
 {
+    k->joined_ms = NEVER;
     (void)pthread_mutex_unlock(&k->lock);
     coord_idle(k->o.coord);
     (void)pthread_mutex_lock(&k->lock);
@@ -226,7 +244,8 @@ static bool hand_over_early(struct keeper *k)
     return true;
 }
 
-/* true: that supply's call is to be made. The connection is given up before a sleep. */
+/* true: that supply's call is to be made. The connection is given up before a sleep, but for a
+ * short one where calls are many: to connect and log in takes longer than most of them. */
 static bool next(struct keeper *k, size_t *who)
 {
     enum supply_next due = SUPPLY_IDLE;
@@ -247,6 +266,8 @@ static bool next(struct keeper *k, size_t *who)
             rest(k);
         else if (idle)
             sleep_until(k, until);
+        else if (!pause && mono < keeps_until(k))
+            sleep_until(k, min64(until, keeps_until(k)));
         else
             idle = disconnect(k);
     }
@@ -296,6 +317,7 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     if (!k)
         return err_set(e, ERR_NOMEM, "no memory for the keeper");
     k->o = *o;
+    k->joined_ms = k->last_ms = NEVER;
     (void)pthread_mutex_init(&k->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -13,6 +13,8 @@
  *   - The two mailboxes, one each way, under one mutex that is never held across a call, are all
  *     that is shared; but for the marks of the state page, which are single stores.
  *   - Mails arrive in the order in which they were posted, and none is lost before a stop.
+ *   - Where calls are few it has no connection between them; where they are many it keeps one for
+ *     coord_keep_ms, and none for longer.
  *   - It logs nothing: what there is to say is the supplies' to say.
  */
 #ifndef SIDFLAKE_LEASE_KEEPER_H

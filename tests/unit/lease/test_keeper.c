@@ -1,197 +1,16 @@
 /* The keeper's thread, run for real; to be clean under ThreadSanitizer, too. */
-#include "base/log.h"
 #include "base/timefmt.h"
-#include "lease/keeper.h"
-#include "lease/workers.h"
+#include "keeper_bench.h"
 #include "support/capture.h"
-#include "support/fake_coord.h"
-#include "support/lease_rig.h"
 
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define PATIENCE_MS 30000
-
-static struct bench {
-    struct fake_coord coord;
-    struct pagefile file;
-    struct workers *workers;
-    struct supply *supplies[1];
-    struct keeper *keeper;
-    struct workers_options options;
-    unsigned notified; /* atomic */
-    /* The loop's side. */
-    struct rig_grant grant[LEASE_SLOTS];
-    struct workers_report report;
-    struct keeper_report keepers;
-    unsigned mails[LEASE_MAIL_RETIRE + 1];
-    bool disorder; /* a mail that cannot follow those before it */
-} b;
-
-static void notify(void *arg)
-{
-    (void)__atomic_add_fetch((unsigned *)arg, 1, __ATOMIC_SEQ_CST);
-}
-
-static void start_keeper(void)
-{
-    struct err e;
-    if (workers_new(&b.options, clock_mono_ms(clock_system()), &b.workers, &e))
-        fail_msg("%s", e.text);
-    b.supplies[0] = workers_supply(b.workers);
-    const struct keeper_options o = {.supplies = b.supplies,
-                                     .nsupplies = 1,
-                                     .coord = &b.coord.coord,
-                                     .clock = clock_system(),
-                                     .notify = notify,
-                                     .arg = &b.notified};
-    if (keeper_start(&o, &b.keeper, &e))
-        fail_msg("%s", e.text);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    struct err e;
-    memset(&b, 0, sizeof b);
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
-    fake_coord_init(&b.coord, clock_system(), RIG_IDENTITY, 0, FAKE_COORD_WORKERS - 1);
-    if (pagefile_memory(&b.file, false, &e))
-        return -1;
-    b.options = (struct workers_options){.lease = rig_config(),
-                                         .coord_name = "fake://",
-                                         .pool_name = "default",
-                                         .file = &b.file,
-                                         .rng = rng_system()};
-    b.options.lease.renew_ms = 40;
-    b.options.lease.rotation_jitter_ms = 20;
-    b.options.lease.stop_ms = 400;
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    fake_coord_block(&b.coord, false);
-    for (int i = 0; i < 2 && b.keeper; i++) /* where a check has failed */
-        keeper_stop(b.keeper, false);
-    keeper_free(b.keeper);
-    workers_free(b.workers);
-    pagefile_close(&b.file);
-    fake_coord_clear(&b.coord);
-    return 0;
-}
-
-static void tell(enum workers_event_kind kind, uint32_t handle)
-{
-    const struct workers_event e = {.kind = kind, .handle = handle};
-    keeper_tell(b.keeper, 0, &e);
-}
-
-/* ---- the loop's side --------------------------------------------------------------------------
- */
-
-static void take_one(const struct lease_mail *m)
-{
-    struct rig_grant *g = &b.grant[m->handle % LEASE_SLOTS];
-    b.mails[m->kind]++;
-    if (m->kind == LEASE_MAIL_GRANT) {
-        b.disorder |= g->held || b.mails[LEASE_MAIL_POOL] == 0;
-        *g = (struct rig_grant){true, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark};
-    } else if (m->kind == LEASE_MAIL_EXTEND) {
-        b.disorder |= g->held && (g->handle != m->handle || m->hi_ms < g->hi_ms);
-        g->hi_ms = m->hi_ms;
-    } else if (m->kind == LEASE_MAIL_REVOKE) {
-        b.disorder |= g->held && g->handle != m->handle;
-        g->held = false;
-    }
-}
-
-static void take(size_t max)
-{
-    struct supply_mail mails[64];
-    void *const reports[] = {&b.report};
-    size_t n;
-    do {
-        n = keeper_take(b.keeper, mails, max, &b.keepers, reports);
-        for (size_t i = 0; i < n; i++) {
-            const struct lease_mail m = workers_mail(&mails[i]);
-            assert_int_equal(mails[i].supply, 0);
-            take_one(&m);
-        }
-    } while (n == max);
-}
-
-static unsigned held(void)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        n += b.grant[i].held;
-    return n;
-}
-
-/* One must be held. */
-static struct rig_grant *first(void)
-{
-    for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        if (b.grant[i].held)
-            return &b.grant[i];
-    abort();
-}
-
-static int64_t now_ms(void)
-{
-    return clock_mono_ms(clock_system());
-}
-
-static void nap(void)
-{
-    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-/* Takes mails until the condition holds. */
-#define AWAIT(condition)                                                                           \
-    do {                                                                                           \
-        int64_t until_ = now_ms() + PATIENCE_MS;                                                   \
-        for (take(8); !(condition); take(8)) {                                                     \
-            if (now_ms() > until_)                                                                 \
-                fail_msg("never came: %s", #condition);                                            \
-            nap();                                                                                 \
-        }                                                                                          \
-    } while (0)
-
-/* As the loop would retire it: it is dropped first. */
-static void retire(struct rig_grant *g)
-{
-    g->held = false;
-    tell(WORKERS_RETIRE, g->handle);
-}
-
-static void stop(bool give_back)
-{
-    keeper_stop(b.keeper, give_back);
-    AWAIT(b.keepers.finished);
-}
 
 /* ---- tests ------------------------------------------------------------------------------------
  */
 
 /* With an active workerId and a spare one. */
-static void start_with_two(void)
-{
-    start_keeper();
-    AWAIT(held() == 2);
-}
-
 static void workerids_come_and_are_renewed(void **state)
 {
     (void)state;
@@ -705,65 +524,6 @@ static void what_ends_is_told_with_the_time_at_which_it_does(void **state)
     assert_said(text, "last_ms", 0);
 }
 
-static void it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals(void **state)
-{
-    (void)state;
-    sigset_t before, after;
-    (void)pthread_sigmask(SIG_SETMASK, NULL, &before);
-    start_keeper();
-    (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
-    for (int i = 1; i < SIGRTMIN; i++) /* the caller's mask is as it was */
-        assert_int_equal(sigismember(&before, i), sigismember(&after, i));
-    AWAIT(held() == 2);
-    AWAIT(b.mails[LEASE_MAIL_EXTEND] >= 4);
-    (void)pthread_mutex_lock(&b.coord.lock);
-    unsigned idles = b.coord.idles;
-    (void)pthread_mutex_unlock(&b.coord.lock);
-    assert_true(idles >= 2);
-    stop(true);
-}
-
-/* While it rests there is no call, and the page changes by marks alone; then it goes on. */
-static void it_rests_between_two_calls_and_goes_on(void **state)
-{
-    (void)state;
-    static struct page as_it_rested;
-    start_with_two();
-    keeper_pause(b.keeper, true);
-    AWAIT(b.keepers.paused);
-    assert_true(b.keepers.proven);
-    as_it_rested = *b.file.page;
-    unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
-    for (int i = 0; i < 200; i++)
-        nap();
-    assert_int_equal(fake_coord_count(&b.coord, FAKE_RENEW), calls);
-    assert_memory_equal(&as_it_rested, b.file.page, sizeof as_it_rested);
-    keeper_pause(b.keeper, false);
-    AWAIT(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
-    AWAIT(!b.keepers.paused);
-    stop(true);
-}
-
-static void it_rests_when_the_call_under_way_has_come_back(void **state)
-{
-    (void)state;
-    start_with_two();
-    unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
-    fake_coord_block(&b.coord, true);
-    assert_true(fake_coord_await_blocked(&b.coord));
-    keeper_pause(b.keeper, true);
-    for (int i = 0; i < 50; i++)
-        nap();
-    take(8);
-    assert_false(b.keepers.paused);
-    fake_coord_block(&b.coord, false);
-    AWAIT(b.keepers.paused);
-    assert_true(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
-    stop(true); /* a stop ends the rest */
-}
-
-#define KEEPER(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -792,9 +552,6 @@ int main(void)
         KEEPER(a_claim_with_a_clock_that_is_off_is_told_as_that),
         KEEPER(a_pool_that_must_not_be_made_is_told_once),
         KEEPER(what_ends_is_told_with_the_time_at_which_it_does),
-        KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
-        KEEPER(it_rests_between_two_calls_and_goes_on),
-        KEEPER(it_rests_when_the_call_under_way_has_come_back),
     };
     return cmocka_run_group_tests_name("lease/keeper", tests, NULL, NULL);
 }
