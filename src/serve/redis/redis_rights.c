@@ -13,25 +13,31 @@
 
 enum here {
     HERE_NOT,
-    HERE_OWN,   /* as for everybody: what the client makes of its connection */
+    HERE_OWN,  /* as for everybody: what the client makes of its connection */
+    HERE_BOTH, /* likewise, and a link that it has is told: what holds there is the server's to say,
+                  and whoever logs in next goes on with it */
     HERE_ALONE, /* we tell it, not the server */
 };
 
 static const uint8_t verbs[RESP_VERB_COUNT] = {
-    [RESP_AUTH] = HERE_OWN,   [RESP_COMMAND] = HERE_ALONE, [RESP_DISCARD] = HERE_OWN,
-    [RESP_ECHO] = HERE_OWN,   [RESP_EXEC] = HERE_OWN,      [RESP_HELLO] = HERE_OWN,
+    [RESP_AUTH] = HERE_BOTH,  [RESP_COMMAND] = HERE_ALONE, [RESP_DISCARD] = HERE_OWN,
+    [RESP_ECHO] = HERE_OWN,   [RESP_EXEC] = HERE_OWN,      [RESP_HELLO] = HERE_BOTH,
     [RESP_INFO] = HERE_ALONE, [RESP_MULTI] = HERE_OWN,     [RESP_PING] = HERE_OWN,
-    [RESP_QUIT] = HERE_OWN,   [RESP_RESET] = HERE_OWN,     [RESP_SELECT] = HERE_OWN,
+    [RESP_QUIT] = HERE_OWN,   [RESP_RESET] = HERE_BOTH,    [RESP_SELECT] = HERE_BOTH,
     [RESP_TIME] = HERE_ALONE, [RESP_UNWATCH] = HERE_OWN,
 };
 
 static enum here here(const struct rds_call *c)
 {
-    static const char *const client[] = {"getname", "help",    "id",    "info",
-                                         "setinfo", "setname", "reply", "no-touch"};
+    static const struct {
+        const char *name;
+        enum here here;
+    } client[] = {{"getname", HERE_OWN}, {"help", HERE_OWN},     {"id", HERE_OWN},
+                  {"info", HERE_OWN},    {"no-touch", HERE_OWN}, {"reply", HERE_BOTH},
+                  {"setinfo", HERE_OWN}, {"setname", HERE_BOTH}};
     for (size_t i = 0; rds_is_verb(c, RESP_CLIENT) && i < sizeof client / sizeof *client; i++)
-        if (rds_is_sub(c, client[i]))
-            return HERE_OWN;
+        if (rds_is_sub(c, client[i].name))
+            return client[i].here;
     return (enum here)verbs[c->cmd->verb];
 }
 
@@ -103,6 +109,15 @@ static enum rds_rights refuse(struct rds_call *c, bool key)
     return parked ? RDS_RIGHTS_BEHIND : RDS_RIGHTS_REFUSED;
 }
 
+/* Of a user who may nothing there. His transaction is here, and what is begun in it is not told. */
+static enum rds_rights told(struct rds_call *c)
+{
+    if (!upstream_owns(c->turn))
+        return RDS_RIGHTS_HERE;
+    bool begins = rds_is_verb(c, RESP_SELECT) || rds_is_sub(c, "setname");
+    return begins && c->ses->multi ? refuse(c, false) : RDS_RIGHTS_PASS;
+}
+
 enum rds_rights rds_rights(struct rds_call *c, bool known)
 {
     const struct user *u = access_limits(c->svc->serve, &c->ses->access);
@@ -123,6 +138,7 @@ enum rds_rights rds_rights(struct rds_call *c, bool known)
         return refuse(c, false);
     if (!may)
         return refuse(c, true);
-    bool alone = here(c) == HERE_ALONE || u->upstream == USER_NONE;
-    return alone ? RDS_RIGHTS_HERE : RDS_RIGHTS_PASS;
+    if (u->upstream != USER_NONE)
+        return here(c) == HERE_ALONE ? RDS_RIGHTS_HERE : RDS_RIGHTS_PASS;
+    return here(c) == HERE_BOTH ? told(c) : RDS_RIGHTS_HERE;
 }

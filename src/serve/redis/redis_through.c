@@ -234,17 +234,6 @@ static enum serve_result reset(struct rds_call *c)
     return r;
 }
 
-/* Who may nothing there has no link: what he agrees upon is said to none, and the next one, who
- * may, gets his own, where it holds. What only the old link knows cannot be had again. */
-static void leave(struct rds_call *c)
-{
-    const struct rds_there *t = c->ses->there;
-    if (t->watching || t->mute != RDS_LOUD || upstream_subscribed(c->turn))
-        c->close = true;
-    else
-        upstream_renew(c->turn);
-}
-
 /* With a password that is ours; a protocol that comes with it has to hold there, too. The database
  * does already, where it is the server's: it may have refused the latest, or discarded it. What
  * somebody has subscribed to in RESP3 is no other user's to hear, and nothing tells when it has
@@ -260,10 +249,7 @@ static enum serve_result log_in(struct rds_call *c)
         return rds_behind(c);
     uint32_t user = c->ses->access.user;
     enum serve_result r = rds_here(c);
-    const struct user *u = access_limits(c->svc->serve, &c->ses->access);
-    if (is == UPSTREAM_READY && u && u->upstream == USER_NONE)
-        leave(c);
-    else if (is == UPSTREAM_READY && c->ses->proto != proto)
+    if (is == UPSTREAM_READY && c->ses->proto != proto)
         rds_send_state(c, proto, 0);
     if (upstream_subscribed(c->turn) && c->ses->access.user != user)
         c->close = true;

@@ -211,58 +211,75 @@ static void who_becomes_another_while_subscribed_is_sent_away(void **state)
     }
 }
 
-/* What he agrees upon would be said to nobody, and hold for the next one all the same. */
-static void who_may_nothing_there_has_no_link(void **state)
+static void goes_there(int client, int link, const char *request, const char *reply)
+{
+    say(client, request);
+    expect(link, request);
+    say(link, reply);
+    expect(client, reply);
+}
+
+#define NO_RUN(name) "-NOPERM this user has no permissions to run the '" name "' command\r\n"
+
+/* What holds on a link is the server's to say, and who comes next on it goes on with that. */
+static void who_may_nothing_there_tells_what_holds_there(void **state)
 {
     (void)state;
     two_users(":upstream=none");
     int client = dial(&b), link = newer(client);
-    say(client, "SELECT 1\r\n");
-    expect(link, "SELECT 1\r\n");
-    say(link, "+OK\r\n");
-    expect(client, "+OK\r\n");
     logs_in(client, client, "AUTH mal secret\r\n");
     expect(client, "+OK\r\n");
-    expect_end(link);
-    (void)close(link);
-    say(client, "SELECT 2\r\n");
-    expect(client, "+OK\r\n");
-    logs_in(client, client, "HELLO 3 AUTH eve secret\r\n");
-    expect(client, "%7\r\n");
-    say(client, GET_PAGE);
-    link = accepted();
-    expect(link, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n");
+    goes_there(client, link, "SELECT 31\r\n", "+OK\r\n");
+    goes_there(client, link, "CLIENT SETNAME x\r\n", "+OK\r\n");
+    goes_there(client, link, "HELLO 3\r\n", "%0\r\n");
+    nothing_goes_there(client, link, GET_PAGE, NO_RUN("get"));
+    nothing_goes_there(client, link, "NEWER\r\n", "-ERR unknown command 'NEWER'");
+    logs_in(client, link, "HELLO 2 AUTH mal secret\r\n"); /* in front of the next one's */
+    expect(link, "*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n");
+    say(link, "*0\r\n");
     (void)close(client);
     (void)close(link);
 }
 
-/* Of what was begun there, which ends with the link, he is told by the connection's end. */
-static void who_may_nothing_there_goes_with_what_was_begun(void **state)
+static void nor_in_his_transaction(void **state)
 {
-    static const char in[] = ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
-    static const struct {
-        const char *request, *reply;
-    } begun[] = {{"WATCH k\r\n", "+OK\r\n"}, {"SUBSCRIBE c\r\n", in}, {"CLIENT REPLY OFF\r\n", ""}};
+    static const char *const none[] = {"SELECT 2\r\n", "CLIENT SETNAME x\r\n"};
+    static const char *const no[] = {NO_RUN("select"), NO_RUN("client|setname")};
     (void)state;
     two_users(":upstream=none");
-    for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
-        int client = dial(&b), link = newer(client);
-        say(client, "HELLO 3\r\n");
-        expect(link, "HELLO 3\r\n");
-        say(link, "%0\r\n");
-        expect(client, "%0\r\n");
-        say(client, begun[i].request);
-        expect(link, begun[i].request);
-        say(link, begun[i].reply);
-        expect(client, begun[i].reply);
-        say(client, "AUTH mal secret\r\n");
-        logs_in(client, client, "ECHO x\r\n");
-        if (*begun[i].reply)
-            expect(client, "+OK\r\n");
-        expect_end(client);
-        (void)close(client);
-        (void)close(link);
+    int client = dial(&b), link = newer(client);
+    logs_in(client, client, "AUTH mal secret\r\n");
+    expect(client, "+OK\r\n");
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        nothing_goes_there(client, link, "MULTI\r\n", "+OK\r\n");
+        nothing_goes_there(client, link, none[i], no[i]);
+        nothing_goes_there(client, link, "EXEC\r\n",
+                           "-EXECABORT Transaction discarded because of previous errors.\r\n");
     }
+    say(client, "RESET\r\n");
+    expect(link, "*1\r\n$5\r\nRESET\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+/* Nor has he one for that. */
+static void who_may_nothing_there_has_no_link_of_his_own(void **state)
+{
+    static const char *const asked[] = {"SELECT 2\r\n", "CLIENT SETNAME x\r\n", "RESET\r\n"};
+    static const char *const answers[] = {"+OK\r\n", "+OK\r\n", "+RESET\r\n"};
+    struct pollfd p = {.events = POLLIN};
+    (void)state;
+    start_with(rig->svc, ":upstream=none");
+    int client = dial(&b);
+    say(client, "CLIENT REPLY OFF\r\n");
+    expect(client, "-ERR CLIENT REPLY is not supported: every request is answered\r\n");
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        say(client, asked[i]);
+        expect(client, answers[i]);
+    }
+    p.fd = server;
+    assert_int_equal(poll(&p, 1, 50), 0);
+    (void)close(client);
 }
 
 #define NOT_ALLOWED "CLIENT_ERROR not allowed to this user\r\n"
@@ -495,8 +512,9 @@ int main(void)
         TEST(redis_hears_nothing_of_who_has_not_logged_in),
         TEST(redis_hears_of_no_command_that_nobody_knows),
         TEST(who_becomes_another_while_subscribed_is_sent_away),
-        TEST(who_may_nothing_there_has_no_link),
-        TEST(who_may_nothing_there_goes_with_what_was_begun),
+        TEST(who_may_nothing_there_tells_what_holds_there),
+        TEST(nor_in_his_transaction),
+        TEST(who_may_nothing_there_has_no_link_of_his_own),
         TEST(memcached_looks_at_each_key),
         TEST(memcached_hears_nothing_of_what_is_not_allowed),
         TEST(memcached_hears_nothing_of_who_has_not_logged_in),
