@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char three[] =
@@ -187,6 +188,18 @@ static int told(const struct ctl_session *s, const struct coord_init *in, bool m
     return ctl_flush(CTL_OK);
 }
 
+/* Of a pool that was removed just now, all at once, the unit that is begun may be in use. */
+static void outlast_unit(const struct coord_init *in)
+{
+    struct layout l;
+    int64_t epoch_ms;
+    if (coord_identity_read(in->identity, &epoch_ms, &l, NULL))
+        return;
+    int64_t ms = layout_unit_left(&l, clock_wall_ms(clock_system()) - epoch_ms);
+    const struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&left, NULL);
+}
+
 int ctl_pool_init(struct ctl_args *a)
 {
     struct ctl_session s;
@@ -205,6 +218,7 @@ int ctl_pool_init(struct ctl_args *a)
     in.settle_ms = a->settle_ms;
     in.least_ms = a->least_settle_ms;
     in.lost_ahead_ms = a->after_loss ? ctl_session_lost_ahead(a) : 0;
+    outlast_unit(&in);
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;
     bool found = r == COORD_EXISTS && a->if_missing;

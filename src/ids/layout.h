@@ -125,6 +125,13 @@ static inline int64_t layout_unit(const struct layout *l, int64_t ms)
     return l->unit_ms == 1 ? ms : ms - ms % l->unit_ms;
 }
 
+/* How long the unit that ms is in lasts, where it is one that somebody may have begun; 0: each ms
+ * is one. ms: since the epoch. */
+static inline int64_t layout_unit_left(const struct layout *l, int64_t ms)
+{
+    return l->unit_ms == 1 || ms < 0 ? 0 : layout_unit(l, ms) + l->unit_ms - ms;
+}
+
 /* ms: since the epoch. Parts out of range are the caller's mistake: they would run into each other.
  */
 static inline uint64_t layout_compose(const struct layout *l, int64_t ms, uint32_t worker,

@@ -380,6 +380,8 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
     if (o->status == COORD_NOPOOL) {
         terms_learn_loss(l, &o->reply, wall);
         l->init_wanted = lease_may_init(l);
+        if (l->init_wanted && l->fresh_ok) /* a unit that another pool has begun ends first */
+            l->call_due = mono + layout_unit_left(&l->conf.layout, wall - l->conf.epoch_ms);
     }
     switch (a->kind) {
     case LEASE_DESCRIBE:

@@ -1,7 +1,9 @@
 """Pools whose IDs have other bits than the usual ones, read here by their definition alone."""
 
 import json
+import os
 import shlex
+import time
 
 import ids
 from harness import SIDFLAKECTL
@@ -109,6 +111,33 @@ def recovery(case):
     case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1) + " --fresh", expect=0)
     s.wait_ready()
     s.id()
+
+
+def popped(s):
+    with s.resp() as r:
+        return [int(v) for v in r.ask("LPOP", "id:a", "50")]
+
+
+@test("a fresh pool behind one that was removed at once: no unit of the one before is used again")
+def removed(case):
+    layout = "time:36,unit=1s worker:8 zero:2 sequence:12 zero:1"
+    url = "sqlite://" + os.path.join(case.path("pools"), "pool.db")
+    os.makedirs(case.path("pools"))
+    options = {"coordinator.auto_init": True, "layout": layout, "workers.active": 1}
+    s = case.sidecar(url, options)
+    for again in ("by itself", "by hand", "by itself"):
+        time.sleep(1 - time.time() % 1)
+        values = popped(s)
+        s.stop()
+        for name in os.listdir(case.path("pools")):
+            os.unlink(os.path.join(case.path("pools"), name))
+        os.unlink(os.path.join(s.state_dir, "worker.page"))
+        if again == "by hand":
+            case.ctl("pool", "init", "--coordinator", url, "--fresh", "--layout", layout, expect=0)
+        s.start()
+        values += popped(s)
+        assert read(values[0], layout)[1] == read(values[-1], layout)[1], again  # so the time has to differ
+        ids.check_increasing(values)
 
 
 @test("static:N with a layout: its bits, and no N that has no room")

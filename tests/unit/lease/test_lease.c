@@ -594,10 +594,33 @@ static void a_full_page_never_posts_more_than_there_is_room_for(void **state)
     end();
 }
 
+/* Who knows that nobody issues any more removes all there is of a pool, and the next one is fresh.
+ */
+static void a_unit_that_is_begun_is_over_before_there_is_a_fresh_pool(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = conf.layout_pinned = true;
+    assert_int_equal(layout_parse(SPAN("baidu"), &conf.layout, NULL), ERR_OK);
+    for (int64_t begun = 0; begun < 1000; begun += 333) {
+        begin_with(conf, 5);
+        b.coord.missing = true;
+        fake_clock_step(&b.clock, begun);
+        rig_pass(&b.rig, 1000 - begun - 1);
+        assert_int_equal(count(FAKE_INIT), 0);
+        rig_pass(&b.rig, 1);
+        assert_int_equal(count(FAKE_INIT), 1);
+        rig_pass(&b.rig, 1000);
+        assert_int_equal(rig_held(&b.rig), 2);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_start_describes_and_claims),
+        cmocka_unit_test(a_unit_that_is_begun_is_over_before_there_is_a_fresh_pool),
         cmocka_unit_test(as_many_are_claimed_as_are_wanted),
         cmocka_unit_test(no_more_are_claimed_than_the_pool_has),
         cmocka_unit_test(claims_that_come_to_nothing_are_repeated_later),
