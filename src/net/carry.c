@@ -175,7 +175,7 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
 
 uint64_t net_stuck(const struct net *n)
 {
-    uint64_t stuck = 0;
+    uint64_t stuck = n->leaving;
     struct buf none;
     buf_init(&none, NULL, 0);
     for (const struct link *l = n->all.next; l != &n->all; l = l->next)

@@ -369,7 +369,7 @@ uint64_t net_connections(const struct net *n)
 
 void net_check_drained(struct net *n)
 {
-    if (!n->draining || !link_empty(&n->all) || !n->on_drained)
+    if (!n->draining || !link_empty(&n->all) || n->leaving > 0 || !n->on_drained)
         return;
     void (*fn)(void *) = n->on_drained;
     n->on_drained = NULL;
@@ -382,6 +382,7 @@ static void grace_over(void *arg)
     struct net *n = arg;
     while (!link_empty(&n->all))
         conn_close(CONTAINER(n->all.next, struct conn, all));
+    leave_at_once(n);
 }
 
 void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg)

@@ -48,7 +48,7 @@ static bool is_retired(const struct upstream_link *l)
 /* Everybody who waits on it is gone, and nobody else will come. */
 static bool is_deserted(const struct upstream_link *l)
 {
-    return is_retired(l) && l->orphans == l->replies;
+    return l->state == LINK_LEAVING || (is_retired(l) && l->orphans == l->replies);
 }
 
 /* The link that is there for c alone, or NULL. */

@@ -232,9 +232,10 @@ struct net {
     void (*on_drained)(void *arg);
     void *drained_arg;
     bool draining;
-    bool fds_come; /* of passed_fd.h: the kernel does not refuse them */
-    bool rests;    /* of upstreams_rest */
-    bool resuming; /* those in the queue: the timer is set once they have been */
+    bool fds_come;    /* of passed_fd.h: the kernel does not refuse them */
+    bool rests;       /* of upstreams_rest */
+    uint64_t leaving; /* links in that state */
+    bool resuming;    /* those in the queue: the timer is set once they have been */
 };
 
 /* Where the kernel does not refuse descriptors, they have to be looked for. */

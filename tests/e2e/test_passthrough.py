@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import random
 import signal
+import socket
 import threading
 import time
 
@@ -363,6 +364,26 @@ def stalled(case):
         r.close()
     until("they are gone", lambda: s.metric("sidflake_connections", protocol="redis") == 0)
     s.assert_running()
+
+
+@test("who wants no replies and goes has said all that he has said, as to Redis itself")
+def says_and_goes(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    n, say = 150000, wire.Resp.encode
+    data = say("CLIENT", "REPLY", "OFF") + b"".join(say("SET", "k%d" % i, "v" * 100) for i in range(n))
+    for how in ("closes", "half-closes", "quits"):
+        redis.ask("FLUSHALL")
+        c = socket.socket(socket.AF_UNIX)
+        c.settimeout(60)
+        c.connect(s.resp_sock)
+        c.sendall(data + (say("QUIT") if how == "quits" else b""))
+        if how == "half-closes":
+            c.shutdown(socket.SHUT_WR)
+        if how != "closes":
+            assert c.recv(99) == b"", how
+        c.close()
+        until("all of %d are there: who %s" % (n, how), lambda: redis.ask("DBSIZE") == n)
 
 
 @test("an idle client costs no connection upstream, and an idle sidecar does not wake up")

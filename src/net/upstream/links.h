@@ -79,7 +79,8 @@ enum link_state {
     LINK_GREETING, /* connected: the login; see greet.c */
     LINK_PROBING,  /* shared, or optional: the service's probe */
     LINK_OPEN,
-    LINK_BROKEN, /* freed before the loop sleeps again */
+    LINK_LEAVING, /* nobody's any more: see leave.c */
+    LINK_BROKEN,  /* freed before the loop sleeps again */
 };
 
 struct upstream_link {
@@ -356,6 +357,11 @@ static inline int64_t upstream_now_us(const struct upstream *up)
 {
     return clock_mono_us(up->net->conf.clock);
 }
+
+/* leave.c: a client's own link that is his no longer */
+void link_leave(struct upstream_link *l);
+bool leave_makes_room(struct upstream *up); /* one less; false: there is none */
+void leave_at_once(struct net *n);          /* those of all upstreams */
 
 /* feed.c: from a link to the clients */
 void feed(struct upstream_link *l);

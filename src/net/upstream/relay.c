@@ -50,7 +50,7 @@ static void drop_own(struct relay *r)
 {
     if (r->own && r->l) {
         crowd_forget(r->l, r);
-        link_close(r->l);
+        link_leave(r->l);
     }
     r->l = NULL;
     r->own = r->tunnel = r->late = false;
@@ -460,7 +460,7 @@ bool upstream_logs_in(const struct net_turn *t)
 void upstream_renew(struct net_turn *t)
 {
     struct relay *r = t->conn->relay;
-    link_close(r->l);
+    link_leave(r->l);
     r->l = NULL;
     r->tunnel = r->late = false;
     r->subs = (struct frame_subs){.n = {0}};

@@ -133,7 +133,7 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
 /* For one more link of c's own. */
 static bool has_room_for(struct upstream *up, const struct conn *c)
 {
-    return upstream_may_own(up) || room_for_link(up, c);
+    return upstream_may_own(up) || leave_makes_room(up) || room_for_link(up, c);
 }
 
 /* One of the program before, whose limit may have been another. */
@@ -235,13 +235,10 @@ void link_close(struct upstream_link *l)
     struct upstream *up = l->up;
     if (l->state == LINK_BROKEN)
         return;
-    struct span rest = kept_span(&l->out);
     const struct linger none = {.l_onoff = 1};
     if (is_settled(l))
         (void)setsockopt(l->rd.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    if (l->state == LINK_OPEN && l->owner && !l->owner->broken && rest.n > 0)
-        (void)send(l->wr.fd, rest.p, rest.n,
-                   MSG_NOSIGNAL | MSG_DONTWAIT); /* nobody waits for their replies */
+    up->net->leaving -= l->state == LINK_LEAVING;
     forget_kept(l);
     l->state = LINK_BROKEN;
     l->owner = NULL;

@@ -1,0 +1,86 @@
+/*
+ * A client's own link whose client has gone, with requests that are not sent yet. Whoever wants no
+ * replies (noreply, CLIENT REPLY OFF) goes as soon as he has said all, and a server that he had
+ * said it to would carry it out. So the link stays until the last byte is sent, for as long as the
+ * server takes some; what it says meanwhile is for nobody. It is the first that makes room.
+ */
+#include "net/upstream/links.h"
+
+#include <errno.h>
+
+static void push(struct upstream_link *l)
+{
+    while (l->out.at < l->out.n) {
+        ssize_t r =
+            send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0 && errno == EAGAIN)
+            return;
+        if (r < 0)
+            break;
+        l->out.at += (uint32_t)r;
+        l->since_us = upstream_now_us(l->up);
+    }
+    link_close(l);
+}
+
+static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    push(CONTAINER(w, struct upstream_link, wr));
+}
+
+/* Or a server that waits until it is read would take no more. */
+static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    char nobody[4096];
+    (void)loop;
+    (void)revents;
+    ssize_t r = recv(w->fd, nobody, sizeof nobody, MSG_DONTWAIT);
+    if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR))
+        link_close(CONTAINER(w, struct upstream_link, rd));
+}
+
+void link_leave(struct upstream_link *l)
+{
+    struct net *n = l->up->net;
+    if (l->state != LINK_OPEN || l->owner->broken || kept_span(&l->out).n == 0) {
+        link_close(l);
+        return;
+    }
+    link_remove(&l->dirty);
+    kept_free(n, &l->in);
+    l->state = LINK_LEAVING;
+    l->owner = NULL;
+    l->stalled = NULL;
+    l->fifo_n = l->replies = l->patient = 0;
+    l->since_us = upstream_now_us(l->up);
+    n->leaving++;
+    ev_set_cb(&l->rd, readable);
+    ev_set_cb(&l->wr, writable);
+    ev_io_start(n->loop, &l->rd);
+    ev_io_start(n->loop, &l->wr);
+    upstream_tick(l->up);
+    push(l);
+}
+
+bool leave_makes_room(struct upstream *up)
+{
+    for (struct link *i = up->links.next; i != &up->links; i = i->next) {
+        struct upstream_link *l = CONTAINER(i, struct upstream_link, all);
+        if (l->state != LINK_LEAVING)
+            continue;
+        link_close(l);
+        return true;
+    }
+    return false;
+}
+
+void leave_at_once(struct net *n)
+{
+    for (struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
+        while (leave_makes_room(CONTAINER(u, struct upstream, all)))
+            ;
+}

@@ -1,0 +1,186 @@
+/* What a client that has gone leaves to be sent, on a link of its own. */
+#include "upstream_rig.h"
+
+#include <stdlib.h>
+
+#define LINE  (50u << 10)
+#define LINES 200u /* more than a socket takes */
+#define ALL   (LINES * (LINE - sizeof "mute "))
+
+static int two; /* the server, which takes little unread */
+
+static void begin_slow(int64_t us)
+{
+    int little = 4096;
+    two = listen_at("127.0.0.2");
+    assert_int_equal(setsockopt(two, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+    buffer = 16 << 20;
+    timeout_us = us;
+    start("127.0.0.2");
+}
+
+/* A client that wants no replies says much, and goes. Returns its link, of which nothing is read.
+ */
+static int left(void)
+{
+    char *line = malloc(LINE + 1);
+    int c = dial(&b), link;
+    assert_non_null(line);
+    memset(line, 'x', LINE);
+    memcpy(line, "mute ", 5);
+    line[LINE - 2] = '\n';
+    line[LINE - 1] = line[LINE] = '\0';
+    say(c, line);
+    link = accepted(two);
+    for (unsigned i = 1; i < LINES; i++)
+        say(c, line);
+    free(line);
+    uint64_t there = net_bench_connections(&b);
+    (void)close(c);
+    NET_AWAIT(net_bench_connections(&b) < there);
+    assert_int_equal(stats()->connections, 1);
+    return link;
+}
+
+static size_t read_all(int link)
+{
+    static char part[1 << 16];
+    size_t all = 0;
+    for (ssize_t r; (r = recv(link, part, sizeof part, 0)) > 0;)
+        all += (size_t)r;
+    return all;
+}
+
+static void what_is_left_is_sent(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    int link = left();
+    say(link, "what it says is for nobody\r\n");
+    assert_int_equal(read_all(link), ALL);
+    NET_AWAIT(stats()->connections == 0);
+    assert_int_equal(stats()->errors, 0);
+    (void)close(link);
+    (void)close(two);
+}
+
+static void it_makes_room_for_who_is_there(void **state)
+{
+    (void)state;
+    owned_max = 1;
+    begin_slow(60000000);
+    int link = left(), c = dial(&b), own = served_by(two, c, "up");
+    assert_true(read_all(link) < ALL);
+    assert_int_equal(stats()->connections, 1);
+    (void)close(own);
+    (void)close(c);
+    (void)close(link);
+    (void)close(two);
+}
+
+static void a_server_that_takes_none_of_it_is_left(void **state)
+{
+    (void)state;
+    begin_slow(200000);
+    int link = left();
+    NET_AWAIT(stats()->connections == 0);
+    assert_true(read_all(link) < ALL);
+    (void)close(link);
+    (void)close(two);
+}
+
+static void as_is_one_that_has_gone(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    (void)close(left());
+    NET_AWAIT(stats()->connections == 0);
+    (void)close(two);
+}
+
+static void do_limit(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    net_reconfigure(n->net, &n->conf);
+}
+
+static void it_goes_before_anybody_does(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    int link = left(), c = dial(&b);
+    b.conf.memory = ALL / 4;
+    net_bench_call(&b, do_limit, NULL);
+    say(c, "x");
+    NET_AWAIT(stats()->connections == 0);
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+    say(c, "x\n");
+    expect(c, "xx\n");
+    (void)close(c);
+    (void)close(link);
+    (void)close(two);
+}
+
+static void do_stuck(struct net_bench *n, void *arg)
+{
+    *(uint64_t *)arg = net_stuck(n->net);
+}
+
+static void it_is_waited_for_at_an_upgrade(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    int link = left();
+    uint64_t stuck = 0;
+    net_bench_call(&b, do_stuck, &stuck);
+    assert_int_equal(stuck, 1);
+    assert_int_equal(read_all(link), ALL);
+    NET_AWAIT(stats()->connections == 0);
+    net_bench_call(&b, do_stuck, &stuck);
+    assert_int_equal(stuck, 0);
+    (void)close(link);
+    (void)close(two);
+}
+
+static bool is_drained(void)
+{
+    return __atomic_load_n(&b.drained, __ATOMIC_SEQ_CST);
+}
+
+static void and_at_a_stop_for_as_long_as_for_others(void **state)
+{
+    (void)state;
+    for (int patient = 0; patient < 2; patient++) {
+        if (patient) {
+            (void)end(state);
+            (void)begin(state);
+        }
+        begin_slow(60000000);
+        int link = left();
+        net_bench_drain(&b, patient ? 30000000 : 100000);
+        if (patient) {
+            pass(50);
+            assert_false(is_drained());
+        }
+        NET_AWAIT(patient || is_drained());
+        size_t all = read_all(link);
+        assert_true(patient ? all == ALL : all < ALL);
+        NET_AWAIT(is_drained());
+        (void)close(link);
+        (void)close(two);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(what_is_left_is_sent),
+        BENCH(it_makes_room_for_who_is_there),
+        BENCH(a_server_that_takes_none_of_it_is_left),
+        BENCH(as_is_one_that_has_gone),
+        BENCH(it_goes_before_anybody_does),
+        BENCH(it_is_waited_for_at_an_upgrade),
+        BENCH(and_at_a_stop_for_as_long_as_for_others),
+    };
+    return cmocka_run_group_tests_name("net/leave", tests, NULL, NULL);
+}
