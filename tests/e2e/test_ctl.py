@@ -360,6 +360,10 @@ def top_of_pool(case):
         t.shows(r"WARNING +no workerId is free: the range that ends first is over and rested on 20")
         case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
         t.shows(r"CLOSED  era 2")
+        redis.send(signal.SIGSTOP)
+        t.shows(r"NO ANSWER for .* expected within")
+        redis.send(signal.SIGCONT)
+        t.shows(r"CLOSED  era 2", timeout=10)  # what a look waits for in vain is no reason to look less often
         redis.kill()
         t.shows(r"NO ANSWER for .* (refused|No such)")
         t.keys("q")
