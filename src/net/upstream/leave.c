@@ -8,6 +8,23 @@
 
 #include <errno.h>
 
+/* All ports are 28,232, and whoever uses them up has nobody else get a link. So many within a
+ * minute are about half of them; who goes beyond that, with requests of which nothing tells that
+ * they were carried out, says good-bye without a word. */
+#define ORDERLY   8000u
+#define ORDERLY_S 100 /* and more, each second */
+
+bool leave_orderly(struct farewells *f, int64_t now_us)
+{
+    int64_t over = (now_us - f->at_us) / (1000000 / ORDERLY_S);
+    f->n -= over < f->n ? (uint32_t)over : f->n;
+    f->at_us = f->n > 0 ? f->at_us + over * (1000000 / ORDERLY_S) : now_us;
+    if (f->n >= ORDERLY)
+        return false;
+    f->n++;
+    return true;
+}
+
 static void push(struct upstream_link *l)
 {
     while (l->out.at < l->out.n) {

@@ -161,6 +161,12 @@ struct cuts {
     struct log_limit said;
 };
 
+/* leave.c: orderly closes, each of which keeps its port for a minute (TIME_WAIT) */
+struct farewells {
+    uint32_t n;    /* not long ago … */
+    int64_t at_us; /* … as of this time, monotonic */
+};
+
 /* crowd.c: who asks for much, or for very much */
 #define CROWDS 2
 
@@ -194,6 +200,7 @@ struct upstream {
     int64_t left_us;    /* that all together may, before there is hurry or in it; >= 0 … */
     int64_t charged_us; /* … at this time, monotonic: when a pause ended */
     struct cuts cuts;
+    struct farewells farewells;
     struct crowd crowd[CROWDS];
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
@@ -360,6 +367,8 @@ static inline int64_t upstream_now_us(const struct upstream *up)
 
 /* leave.c: a client's own link that is his no longer */
 void link_leave(struct upstream_link *l);
+/* Whether one more may be closed in order. */
+bool leave_orderly(struct farewells *f, int64_t now_us);
 bool leave_makes_room(struct upstream *up); /* one less; false: there is none */
 void leave_at_once(struct net *n);          /* those of all upstreams */
 

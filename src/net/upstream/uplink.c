@@ -236,7 +236,7 @@ void link_close(struct upstream_link *l)
     if (l->state == LINK_BROKEN)
         return;
     const struct linger none = {.l_onoff = 1};
-    if (is_settled(l))
+    if (l->rd.fd >= 0 && (is_settled(l) || !leave_orderly(&up->farewells, upstream_now_us(up))))
         (void)setsockopt(l->rd.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     up->net->leaving -= l->state == LINK_LEAVING;
     forget_kept(l);

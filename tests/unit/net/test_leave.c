@@ -1,6 +1,8 @@
 /* What a client that has gone leaves to be sent, on a link of its own. */
+#include "net/upstream/links.h"
 #include "upstream_rig.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define LINE  (50u << 10)
@@ -121,6 +123,52 @@ static void it_goes_before_anybody_does(void **state)
     (void)close(two);
 }
 
+static void orderly_ends_are_so_many_at_once_and_so_many_a_second(void **state)
+{
+    struct farewells f = {0, 0};
+    int64_t at_us = 5000000;
+    unsigned n = 0, more = 0;
+    (void)state;
+    while (leave_orderly(&f, at_us))
+        n++;
+    assert_int_equal(n, 8000);
+    for (int ms = 0; ms < 60000; ms++)
+        more += leave_orderly(&f, at_us += 1000);
+    assert_int_equal(more, 60 * 100);
+    for (n = 0, at_us += INT64_C(3600) * 1000000; leave_orderly(&f, at_us);)
+        n++;
+    assert_int_equal(n, 8000);
+}
+
+static void do_use_up(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    while (leave_orderly(&n->svc.upstream->farewells, upstream_now_us(n->svc.upstream)))
+        ;
+}
+
+/* What was said without replies is known to be carried out only where the end is orderly. */
+static void whoever_has_many_end_has_them_reset(void **state)
+{
+    (void)state;
+    two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    for (int many = 0; many < 2; many++) {
+        char c;
+        int client = dial(&b);
+        say(client, "mute x\n");
+        int link = accepted(two);
+        expect(link, "x\n");
+        if (many)
+            net_bench_call(&b, do_use_up, NULL);
+        (void)close(client);
+        ssize_t r = recv(link, &c, 1, 0);
+        assert_true(many ? r < 0 && errno == ECONNRESET : r == 0);
+        (void)close(link);
+    }
+    (void)close(two);
+}
+
 static void do_stuck(struct net_bench *n, void *arg)
 {
     *(uint64_t *)arg = net_stuck(n->net);
@@ -178,6 +226,8 @@ int main(void)
         BENCH(it_makes_room_for_who_is_there),
         BENCH(a_server_that_takes_none_of_it_is_left),
         BENCH(as_is_one_that_has_gone),
+        cmocka_unit_test(orderly_ends_are_so_many_at_once_and_so_many_a_second),
+        BENCH(whoever_has_many_end_has_them_reset),
         BENCH(it_goes_before_anybody_does),
         BENCH(it_is_waited_for_at_an_upgrade),
         BENCH(and_at_a_stop_for_as_long_as_for_others),
