@@ -12,6 +12,7 @@ static const char *const texts[SQL_TEXTS] = {
     [SQL_BEGIN_READ] = "BEGIN",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_TRY] = "UPDATE pool SET name = name",
     [SQL_TALLY_MAKE] = "CREATE TABLE IF NOT EXISTS tally(one INTEGER PRIMARY KEY CHECK(one = 1),"
                        " tick INT, turn INT, device INT, boot TEXT)",
     [SQL_TALLY_GET] = "SELECT tick, turn, device, boot FROM tally",

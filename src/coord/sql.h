@@ -29,6 +29,7 @@ enum sql_text {
     SQL_BEGIN_READ,
     SQL_COMMIT,
     SQL_ROLLBACK,
+    SQL_TRY, /* a write that changes nothing */
     SQL_TALLY_MAKE,
     SQL_TALLY_GET,
     SQL_TALLY_SET,

@@ -119,6 +119,13 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
     return transact_renew(c, identity, by, items, n, terms, r);
 }
 
+static enum coord_status file_writes(struct coord *c, struct coord_reply *r)
+{
+    struct sqlite *f = sqlite_in(c);
+    f->deadline_us = clock_mono_us(f->clock) + f->timeout_us;
+    return sqlite_writes(f, r);
+}
+
 /* ---- life ----------------------------------------------------------------------------------- */
 
 static void file_idle(struct coord *c)
@@ -191,6 +198,7 @@ const struct coord_driver coord_sqlite = {
     .open = file_open,
     .free = file_free,
     .idle = file_idle,
+    .writes = file_writes,
     .describe = transact_describe,
     .init = file_init,
     .claim = file_claim,

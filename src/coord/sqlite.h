@@ -75,6 +75,8 @@ enum coord_status sqlite_vouch(struct store *s, const struct coord_init *in, str
 
 /* COORD_OK: open, and the file at the path is the one that was opened. f->deadline_us is set. */
 enum coord_status sqlite_ready(struct sqlite *f, bool create, struct coord_reply *r);
+/* As coord_writes; likewise. */
+enum coord_status sqlite_writes(struct sqlite *f, struct coord_reply *r);
 
 /* What SQLite's failure comes to, and the end of the connection: the next call opens anew. */
 enum coord_status sqlite_failed(struct sqlite *f, bool committing, struct coord_reply *r);

@@ -335,3 +335,16 @@ enum coord_status sqlite_ready(struct sqlite *f, bool create, struct coord_reply
     }
     return open_file(f, create, r);
 }
+
+enum coord_status sqlite_writes(struct sqlite *f, struct coord_reply *r)
+{
+    enum coord_status s = sqlite_ready(f, false, r);
+    if (s != COORD_OK || (access(f->path, W_OK) != 0 && errno == EACCES)) /* others may, then */
+        return s;
+    sql_run(&f->sql, SQL_BEGIN);
+    sql_run(&f->sql, SQL_TRY);
+    if (f->sql.rc != SQLITE_OK)
+        return sqlite_failed(f, false, r);
+    sql_run(&f->sql, SQL_ROLLBACK);
+    return COORD_OK;
+}

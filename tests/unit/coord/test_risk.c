@@ -6,8 +6,12 @@
 #include "support/redis_server.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -141,6 +145,36 @@ static void who_takes_no_writes_says_why(void **state)
     server_free(&s);
 }
 
+static void a_file_is_asked_by_a_write_that_comes_to_nothing(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/sidflake-risk-XXXXXX", url[96], path[64];
+    const struct coord_init in = setup_init(
+        "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10", COORD_INIT_FRESH, 7);
+    struct rlimit before, none;
+    struct coord_reply r;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/pool.db", dir);
+    (void)snprintf(url, sizeof url, "sqlite://%s", path);
+    struct coord *c = setup_open(url, "p", clock_system());
+    assert_int_equal(coord_init(c, &in, &r), COORD_OK);
+    assert_int_equal(coord_writes(c, &r), COORD_OK);
+    assert_int_equal(coord_writes(c, &r), COORD_OK);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    enum coord_status is = coord_writes(c, &r);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(is, COORD_DOWN);
+    assert_non_null(strstr(r.err.text, path));
+    assert_int_equal(coord_writes(c, &r), COORD_OK);
+    coord_free(c);
+    setup_forget_tally(dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void one_without_a_server_has_none(void **state)
 {
     (void)state;
@@ -167,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_real_one_is_asked),
         cmocka_unit_test(what_is_refused_is_asked_once),
         cmocka_unit_test(who_takes_no_writes_says_why),
+        cmocka_unit_test(a_file_is_asked_by_a_write_that_comes_to_nothing),
         cmocka_unit_test(one_without_a_server_has_none),
     };
     if (!server_available()) {
