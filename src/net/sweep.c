@@ -156,7 +156,8 @@ static void close_gone(struct piece *p)
         return;
     for (nfds_t i = 0; i < p->n; i++) {
         struct conn *c = p->conn[i]; /* may have been closed meanwhile; freed it is not */
-        bool gone = p->fd[i].revents & (POLLERR | POLLHUP | POLLNVAL);
+        bool left = p->fd[i].revents & POLLHUP; /* what it said may be there still */
+        bool gone = p->fd[i].revents & (POLLERR | POLLNVAL) || (left && !relay_says(c));
         bool shut = p->fd[i].revents & POLLRDHUP;
         if (c->state != CONN_DEAD && (gone || (shut && is_blocked_there(c))))
             conn_end(c, NET_END_GONE);

@@ -47,6 +47,8 @@ void relay_settled(struct conn *c);     /* a turn has ended, or output was taken
 bool relay_waits(const struct conn *c); /* for replies that will come */
 /* It expects replies or is subscribed, so it is not idle, though it sends nothing. */
 bool relay_is_served(const struct conn *c);
+/* It waits for room on its own link, and for no reply. */
+bool relay_says(const struct conn *c);
 /* A message (Pub/Sub) has come in part: whatever we wrote now would stand in the middle of it. */
 bool relay_hears_unasked(const struct relay *r);
 void relay_behind(struct conn *c); /* it was set BEHIND */

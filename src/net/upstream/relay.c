@@ -138,6 +138,12 @@ bool relay_waits(const struct conn *c)
     return r->pending > relay_owed(c) && !(r->own && r->l->patient > 0);
 }
 
+bool relay_says(const struct conn *c)
+{
+    const struct relay *r = c->relay;
+    return r && r->own && r->blocked && r->pending == 0;
+}
+
 bool relay_is_served(const struct conn *c)
 {
     const struct relay *r = c->relay;

@@ -133,7 +133,9 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
 /* For one more link of c's own. */
 static bool has_room_for(struct upstream *up, const struct conn *c)
 {
-    return upstream_may_own(up) || leave_makes_room(up) || room_for_link(up, c);
+    if (upstream_may_own(up) || leave_makes_room(up))
+        return true;
+    return room_for_link(up, c) && (upstream_may_own(up) || leave_makes_room(up));
 }
 
 /* One of the program before, whose limit may have been another. */

@@ -3,7 +3,6 @@
 #include "upstream_rig.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define LINE  (50u << 10)
 #define LINES 200u /* more than a socket takes */
@@ -21,22 +20,30 @@ static void begin_slow(int64_t us)
     start("127.0.0.2");
 }
 
-/* A client that wants no replies says much, and goes. Returns its link, of which nothing is read.
- */
+/* LINE bytes of a request that has no reply. */
+static const char *line(void)
+{
+    static char text[LINE];
+    memset(text, 'x', LINE - 1);
+    memcpy(text, "mute ", 5);
+    text[LINE - 2] = '\n';
+    return text;
+}
+
+/* A client that wants no replies says much, of which its link reads nothing. */
+static int says(int client)
+{
+    say(client, line());
+    int link = accepted(two);
+    for (unsigned i = 1; i < LINES; i++)
+        say(client, line());
+    return link;
+}
+
+/* And goes. */
 static int left(void)
 {
-    char *line = malloc(LINE + 1);
-    int c = dial(&b), link;
-    assert_non_null(line);
-    memset(line, 'x', LINE);
-    memcpy(line, "mute ", 5);
-    line[LINE - 2] = '\n';
-    line[LINE - 1] = line[LINE] = '\0';
-    say(c, line);
-    link = accepted(two);
-    for (unsigned i = 1; i < LINES; i++)
-        say(c, line);
-    free(line);
+    int c = dial(&b), link = says(c);
     uint64_t there = net_bench_connections(&b);
     (void)close(c);
     NET_AWAIT(net_bench_connections(&b) < there);
@@ -63,6 +70,53 @@ static void what_is_left_is_sent(void **state)
     NET_AWAIT(stats()->connections == 0);
     assert_int_equal(stats()->errors, 0);
     (void)close(link);
+    (void)close(two);
+}
+
+/* Also what nobody has read when he goes; by a UNIX socket his end shows at once. */
+static void it_is_heard_to_its_end(void **state)
+{
+    struct net_bench inside = {.door = b.door};
+    struct pollfd p = {.events = POLLOUT};
+    size_t said = LINE - 1;
+    (void)state;
+    begin_slow(60000000);
+    net_bench_inside(&b, &inside);
+    int c = dial(&inside);
+    say(c, line());
+    int link = accepted(two);
+    for (p.fd = c; poll(&p, 1, 300) == 1;) {
+        ssize_t r = send(c, line() + said % (LINE - 1), LINE - 1 - said % (LINE - 1),
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        said += r > 0 ? (size_t)r : 0;
+    }
+    (void)close(c);
+    pass(2500); /* two sweeps */
+    assert_int_equal(read_all(link), said / (LINE - 1) * (LINE - sizeof "mute "));
+    (void)close(link);
+    (void)close(two);
+}
+
+/* Whoever is closed to make room leaves none that is not had. */
+static void those_that_stay_are_counted(void **state)
+{
+    struct net_bench inside = {.door = b.door};
+    int c[2], link[2];
+    (void)state;
+    owned_max = 2;
+    begin_slow(60000000);
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 2; i++)
+        link[i] = says(c[i] = dial(&b));
+    int in = dial(&inside), own = served_by(two, in, "up");
+    expect_end(c[0]);
+    assert_int_equal(stats()->connections, 2);
+    (void)close(in);
+    (void)close(own);
+    for (int i = 0; i < 2; i++) {
+        (void)close(c[i]);
+        (void)close(link[i]);
+    }
     (void)close(two);
 }
 
@@ -223,7 +277,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(what_is_left_is_sent),
+        BENCH(it_is_heard_to_its_end),
         BENCH(it_makes_room_for_who_is_there),
+        BENCH(those_that_stay_are_counted),
         BENCH(a_server_that_takes_none_of_it_is_left),
         BENCH(as_is_one_that_has_gone),
         cmocka_unit_test(orderly_ends_are_so_many_at_once_and_so_many_a_second),
