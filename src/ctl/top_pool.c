@@ -89,8 +89,8 @@ static int pool_look(void *view)
     enum coord_status r = coord_describe(v->s.coord, &v->s.pool, &v->s.reply);
     v->s.asked_ms = clock_wall_ms(clock_system());
     struct coord_reply told = v->s.reply;
-    int64_t began =
-        clock_mono_ms(clock_system()); /* neither connecting nor a timeout is the pool's */
+    /* Neither connecting nor a timeout is the pool's. */
+    int64_t began = clock_mono_ms(clock_system());
     if (r == COORD_OK)
         r = coord_snapshot(v->s.coord, &snap, &told);
     v->took_ms = r == COORD_OK ? clock_mono_ms(clock_system()) - began : 0;

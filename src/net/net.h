@@ -300,8 +300,8 @@ const char *net_lost_file(const struct net *n);
  * put in. purpose PARCEL_REHEARSE: only the addresses that are listened on. */
 uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel);
 
-/* How many could not be put in as they are now, whatever room there is: all that is kept for the
- * others need not be copied to know that. */
+/* How many could not be put in as they are now, whatever room there is, and what clients that have
+ * gone left to be sent: all that is kept for the others need not be copied to know that. */
 uint64_t net_stuck(const struct net *n);
 
 /* How many of those are stuck, whatever else they do, since replies to them are to come on links
