@@ -383,7 +383,7 @@ def says_and_goes(case):
         if how != "closes":
             assert c.recv(99) == b"", how
         c.close()
-        until("all of %d are there: who %s" % (n, how), lambda: redis.ask("DBSIZE") == n)
+        until("all of %d are there: who %s" % (n, how), lambda: redis.ask("DBSIZE") == n, 60)
 
 
 @test("an idle client costs no connection upstream, and an idle sidecar does not wake up")

@@ -137,7 +137,7 @@ static void it_makes_room_for_who_is_there(void **state)
 static void a_server_that_takes_none_of_it_is_left(void **state)
 {
     (void)state;
-    begin_slow(200000);
+    begin_slow(3000000);
     int link = left();
     NET_AWAIT(stats()->connections == 0);
     assert_true(read_all(link) < ALL);
