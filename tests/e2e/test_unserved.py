@@ -318,7 +318,8 @@ def no_extra_at_reload(case):
         assert admin.ask("AUTH", SECRET) == b"OK" and admin.ask("SET", "big", "x" * 200000) == b"OK"
         assert r.ask("GET", "a") is None and len(large.ask("GET", "big")) == 200000
         until("it is served on a connection of its own", lambda: len(large.ask("GET", "big")) == 200000 and
-              b"cmd=get" in (admin.ask("CLIENT", "LIST").splitlines() + 2 * [b""])[2])
+              b"cmd=get" in (admin.ask("CLIENT", "LIST").splitlines() + 2 * [b""])[2] and
+              s.metric("sidflake_upstream_connections", protocol="redis") == 2)
         assert admin.ask("CONFIG", "SET", "requirepass", "another") == b"OK"
         password_file(case, "redis.password", "another")
         reload(s)

@@ -27,19 +27,8 @@ bool leave_orderly(struct farewells *f, int64_t now_us)
 
 static void push(struct upstream_link *l)
 {
-    while (l->out.at < l->out.n) {
-        ssize_t r =
-            send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0 && errno == EAGAIN)
-            return;
-        if (r < 0)
-            break;
-        l->out.at += (uint32_t)r;
-        l->since_us = upstream_now_us(l->up);
-    }
-    link_close(l);
+    if (link_write(l) != EAGAIN)
+        link_close(l);
 }
 
 static void writable(struct ev_loop *loop, struct ev_io *w, int revents)

@@ -276,6 +276,8 @@ void link_read_on(struct upstream_link *l);
 void link_wake(struct upstream_link *l);
 void link_free(struct upstream_link *l);
 void link_send(struct upstream_link *l); /* what it has, now, if there is anything */
+/* As much of that as the server takes. 0: all; or an errno, EAGAIN where it takes no more now. */
+int link_write(struct upstream_link *l);
 void upstreams_flush(struct net *n);
 
 /* crowd.c: who asks for much at once */

@@ -465,32 +465,40 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
     return true;
 }
 
-static void flush(struct upstream_link *l)
+int link_write(struct upstream_link *l)
 {
-    struct ev_loop *loop = l->up->net->loop;
     while (l->out.at < l->out.n) {
         ssize_t r =
             send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (r < 0 && errno == EINTR)
             continue;
-        if (r < 0 && errno == EAGAIN) {
-            ev_io_start(loop, &l->wr);
-            upstream_tick(l->up);
-            return;
-        }
-        if (r < 0 && (errno == EPIPE || errno == ECONNRESET)) {
-            /* It has gone: what it has said before that is still to be read, and then its end. */
-            ev_io_stop(loop, &l->wr);
-            kept_free(l->up->net, &l->out);
-            return;
-        }
-        if (r < 0) {
-            link_fail(l, strerror(errno));
-            return;
-        }
+        if (r < 0)
+            return errno;
         l->out.at += (uint32_t)r;
         if (l->fifo_n == 0) /* the one sign of life that is due */
             l->since_us = upstream_now_us(l->up);
+    }
+    return 0;
+}
+
+static void flush(struct upstream_link *l)
+{
+    struct ev_loop *loop = l->up->net->loop;
+    int why = link_write(l);
+    if (why == EAGAIN) {
+        ev_io_start(loop, &l->wr);
+        upstream_tick(l->up);
+        return;
+    }
+    if (why == EPIPE || why == ECONNRESET) {
+        /* It has gone: what it has said before that is still to be read, and then its end. */
+        ev_io_stop(loop, &l->wr);
+        kept_free(l->up->net, &l->out);
+        return;
+    }
+    if (why) {
+        link_fail(l, strerror(why));
+        return;
     }
     ev_io_stop(loop, &l->wr);
     kept_free(l->up->net, &l->out);
