@@ -374,7 +374,7 @@ static enum err_code start_auth(struct app *a, struct err *e)
     struct users users;
     if (!a->conf->auth_users_file[0])
         return ERR_OK;
-    enum err_code r = users_load(&users, a->conf->auth_users_file, e);
+    enum err_code r = heir_users(a->start.heir, a->conf->auth_users_file, &users, e);
     if (!r)
         r = auth_new(&users, checked, a, &a->serve.auth, e);
     if (!r)
@@ -430,7 +430,7 @@ static enum err_code start_net(struct app *a, struct err *e)
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
         (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
         (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
-        (r = behind_open(a->net, &a->serve, c, e)))
+        (r = behind_open(a->net, &a->serve, c, a->start.heir, e)))
         return r;
     return ERR_OK;
 }

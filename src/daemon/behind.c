@@ -28,12 +28,18 @@ static enum err_code add(struct net *n, struct serve *s, const struct conf *c,
     return upstream_new(n, s->services[p], &u, e);
 }
 
-enum err_code behind_open(struct net *n, struct serve *s, const struct conf *c, struct err *e)
+enum err_code behind_open(struct net *n, struct serve *s, const struct conf *c,
+                          const struct heir *h, struct err *e)
 {
     enum err_code r = ERR_OK;
     for (unsigned p = 0; p < SERVE_PROTOCOLS && !r; p++)
         r = add(n, s, c, (enum serve_protocol)p, e);
-    return r ? r : behind_greet(s, c, e);
+    if (r)
+        return r;
+    r = behind_greet(s, c, e);
+    for (unsigned tries = 0; r && r != ERR_NOMEM && heir_waits(h, &tries);)
+        r = behind_greet(s, c, e);
+    return r;
 }
 
 /* All files are read before anything is said, so that all are right or nothing is changed. */

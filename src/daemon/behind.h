@@ -5,13 +5,15 @@
 #define SIDFLAKE_DAEMON_BEHIND_H
 
 #include "conf/conf.h"
+#include "daemon/heir.h"
 #include "net/net.h"
+
 #include "serve/serve.h"
 
 /* Gives the services of s those that are configured, for as long as n lives. Reads the files of
- * passwords. */
+ * passwords, as h does. */
 enum err_code behind_open(struct net *n, struct serve *s, const struct conf *c,
-                          struct err *e) MUST_CHECK;
+                          const struct heir *h, struct err *e) MUST_CHECK;
 
 /* New connections to them begin with these logins, whose files are read again. An error: nothing is
  * changed. */

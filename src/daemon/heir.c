@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 #include <unistd.h>
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+#define TRIES    20u /* times that a file is read again, … */
+#define PAUSE_MS 5   /* … so far apart */
 
 static const struct heir nothing = {.page = {.fd = -1}};
 
@@ -226,4 +230,23 @@ void heir_clear(struct heir *h)
 {
     memfile_unmap(h->whole);
     *h = nothing;
+}
+
+bool heir_waits(const struct heir *h, unsigned *tries)
+{
+    if (h->state != HEIR_TAKES || *tries == TRIES)
+        return false;
+    ++*tries;
+    (void)poll(NULL, 0, PAUSE_MS);
+    return true;
+}
+
+enum err_code heir_users(const struct heir *h, const char *path, struct users *u, struct err *e)
+{
+    enum err_code r = users_load(u, path, e);
+    for (unsigned tries = 0; r != ERR_NOMEM && u->n == 0 && heir_waits(h, &tries);) {
+        users_clear(u);
+        r = users_load(u, path, e);
+    }
+    return r;
 }

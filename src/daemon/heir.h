@@ -11,6 +11,7 @@
 #ifndef SIDFLAKE_DAEMON_HEIR_H
 #define SIDFLAKE_DAEMON_HEIR_H
 
+#include "auth/users.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parcel.h"
@@ -44,6 +45,16 @@ struct heir {
 /* Reads the environment and takes the variable out of it, so that no child inherits it. */
 void heir_init(struct heir *h);
 void heir_clear(struct heir *h);
+
+/* A file was right a moment ago, and there is no program to go back to: one that is written over
+ * just now is whole again soon. Waits a little and is true, where h takes over and tries, 0 at the
+ * first, are left: read it again. */
+bool heir_waits(const struct heir *h, unsigned *tries);
+
+/* users_load so; again too where it names nobody, which is how a file begins that is written over.
+ */
+enum err_code heir_users(const struct heir *h, const char *path, struct users *u,
+                         struct err *e) MUST_CHECK;
 
 /* The signals that wait while there is nobody to handle them may come: they were blocked before the
  * program was run (heir_block). */

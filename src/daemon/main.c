@@ -14,7 +14,6 @@
 #include "daemon/heir.h"
 
 #include <getopt.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +22,6 @@
 #define EXIT_OUTPUT 1
 #define EXIT_USAGE  2
 #define EXIT_CONFIG 78
-
-#define HEIR_TRIES    20 /* times that one who takes over reads anew what is wrong, … */
-#define HEIR_PAUSE_MS 5  /* … so far apart */
 
 static const char help_text[] =
     "Usage: sidflake [OPTION]...\n"
@@ -233,20 +229,6 @@ static enum err_code read_conf(struct conf *c, const struct args *a, bool again,
     return r;
 }
 
-/* All of it was right a moment ago: a file that is written over just now is whole again soon, and
- * there is no program to go back to. */
-static enum err_code read_conf_as_heir(struct conf *c, const struct args *a,
-                                       struct conf_list *errors, struct err *e)
-{
-    enum err_code r = read_conf(c, a, true, errors, e);
-    for (int i = 0; i < HEIR_TRIES && r && r != ERR_NOMEM; i++) {
-        (void)poll(NULL, 0, HEIR_PAUSE_MS);
-        conf_list_clear(errors);
-        r = read_conf(c, a, true, errors, e);
-    }
-    return r;
-}
-
 static int with_conf(const struct args *a, char *const *argv)
 {
     struct conf c;
@@ -262,8 +244,11 @@ static int with_conf(const struct args *a, char *const *argv)
                                        .is_coordinator = coordinator_is_there};
     /* What came through a pipe has been read by the program before: nothing is left of it. */
     bool again = h.state != HEIR_NONE || h.why.code;
-    enum err_code rc = h.state == HEIR_TAKES ? read_conf_as_heir(&c, a, &errors, &e)
-                                             : read_conf(&c, a, again, &errors, &e);
+    enum err_code rc = read_conf(&c, a, again, &errors, &e);
+    for (unsigned tries = 0; rc && rc != ERR_NOMEM && heir_waits(&h, &tries);) {
+        conf_list_clear(&errors);
+        rc = read_conf(&c, a, again, &errors, &e);
+    }
     for (size_t i = 0; i < errors.n; i++)
         (void)fprintf(stderr, "%s\n", errors.item[i]);
     if (rc && (errors.n == 0 || rc == ERR_NOMEM)) /* which is the end, and no error of the file */

@@ -1,5 +1,5 @@
-/* Preloaded into sidflake: the file CUT_FILE is empty the first CUT_TIMES times that it is opened,
- * as one is that somebody is writing over. */
+/* Preloaded into sidflake: the file CUT_FILE is empty CUT_TIMES times that it is opened, behind
+ * the first CUT_WHOLE, as one is that somebody is writing over. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -8,15 +8,24 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+static long number(const char *name)
+{
+    const char *s = getenv(name);
+    return s ? atol(s) : 0;
+}
+
+static int is_cut(long opened)
+{
+    long whole = number("CUT_WHOLE");
+    return opened >= whole && opened < whole + number("CUT_TIMES");
+}
+
 static int open_as(const char *name, const char *path, int flags, mode_t mode)
 {
-    static long left = -1;
+    static long opened;
     int (*next)(const char *, int, ...);
-    const char *cut = getenv("CUT_FILE"), *times = getenv("CUT_TIMES");
-    if (left < 0)
-        left = times ? atol(times) : 0;
-    if (cut && strcmp(path, cut) == 0 && left > 0) {
-        left--;
+    const char *cut = getenv("CUT_FILE");
+    if (cut && strcmp(path, cut) == 0 && is_cut(opened++)) {
         int fd = memfd_create("cut", MFD_CLOEXEC);
         (void)fchmod(fd, 0600);
         return fd;

@@ -12,6 +12,7 @@ import time
 import binary
 import harness
 import procs
+import test_auth
 import test_upgrade
 import wire
 from harness import until
@@ -422,13 +423,15 @@ def servers_go(case):
     assert text.id() > 0 and int(plain.ask("GET", "id:orders")) > 0
 
 
-@test("a password file that is written over as the next program starts is read again by that one")
+@test("files of passwords and of users that are written over as the next program starts are read again by that one")
 def written_over(case):
-    s = harness.Sidecar(case, "s", "static:7", {"upstream.redis": "tcp://127.0.0.1:1",
-                                                "upstream.redis_password_file": case.path("password")})
-    with open(case.path("password"), "w") as f:
-        f.write("secret\n")
-    os.chmod(case.path("password"), 0o600)
+    password, users = case.path("password"), case.path("users")
+    for path, text in ((password, "secret\n"), (users, "ann:%s:upstream=all\n" % test_auth.CRYPT)):
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+    s = harness.Sidecar(case, "s", "static:7", {"upstream.redis": "tcp://127.0.0.1:1", "auth.mode": "required",
+                                                "upstream.redis_password_file": password, "auth.users_file": users})
     s.write_conf()
     if harness.sanitized():
         raise Skip("a sanitizer's library has to be the first")
@@ -436,21 +439,28 @@ def written_over(case):
     case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
              os.path.join(harness.HERE, "cut_file.c"), expect=0)
 
-    def start(times, heir):
+    def start(path, whole, times, heir):
         def leave():
             procs.die_with_parent()
             os.dup2(test_upgrade.parcel(test_upgrade.VERSION, test_upgrade.PARCEL_TAKE, os.getpid()), 900)
         env = dict(harness.clean_env({"SIDFLAKE_PARCEL": "900"} if heir else {}), LD_PRELOAD=library,
-                   CUT_FILE=case.path("password"), CUT_TIMES=str(times))
+                   CUT_FILE=path, CUT_WHOLE=str(whole), CUT_TIMES=str(times))
         p = subprocess.Popen(s.argv, env=env, stderr=subprocess.PIPE, text=True, close_fds=False,
                              preexec_fn=leave)
-        said = ""
+        said, lets_in = "", None
         for line in p.stderr:
             said += line
             if " ready " in line:
+                lets_in = s.resp().ask("AUTH", "ann", "secret") == b"OK"
                 p.terminate()
-        return p.wait(), said
+        return p.wait(), said, lets_in
     for times, heir, status in ((0, False, 0), (1, False, 78), (3, True, 0), (1000, True, 1)):
-        code, said = start(times, heir)
+        code, said, _ = start(password, 0, times, heir)
         assert code == status, (times, heir, code, said)
         assert ("upstream.redis_password_file, found none" in said) == (status != 0), said
+    for path in (password, users):
+        for whole in range(4):
+            code, said, lets_in = start(path, whole, 1, True)
+            assert code == 0 and lets_in, (path, whole, code, said)
+    code, said, lets_in = start(users, 0, 1000, True)
+    assert code == 0 and lets_in is False, (code, said)
