@@ -255,6 +255,24 @@ static enum err_code check_coordinator(struct conf_load *l)
                                  : rc;
 }
 
+/* It would wait for itself for ever. */
+static enum err_code check_own_coordinator(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    struct conf_address at;
+    for (struct place p = BEFORE_ALL; conf_judges.is_own_coordinator && step(l, &p);) {
+        if (!conf_address_parse(span_str(text_of(l->conf, p)), &at) ||
+            !conf_judges.is_own_coordinator(l->conf, &at))
+            continue;
+        (void)err_set(l->e, ERR_INVALID,
+                      "expected the address of another server, found %s, where sidflake itself "
+                      "listens: see %s",
+                      conf_quote(quoted, span_str(l->conf->coordinator_url)), p.of->listen->path);
+        return conf_load_blame(l, CONF_COORDINATOR_URL, CONF_WHOLE_VALUE, ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_auto_init(struct conf_load *l)
 {
     char quoted[CONF_QUOTE_MAX];
@@ -369,6 +387,7 @@ static const struct {
     {check_logins, .n = 0},
     {check_passwords, .n = 0},
     {check_coordinator, {CONF_COORDINATOR_URL, CONF_COORDINATOR_PASSWORD_FILE}, 2},
+    {check_own_coordinator, {CONF_COORDINATOR_URL}, 1},
 };
 
 enum err_code conf_check(struct conf_load *l)

@@ -187,6 +187,8 @@ struct conf_judges {
     enum err_code (*users)(const char *path, struct err *e);
     /* Whoever connects there finds the coordinator's store; false: not known. */
     bool (*is_coordinator)(const struct conf *c, const struct conf_address *there);
+    /* Whoever looks for the coordinator's store finds what listens here; false: not known. */
+    bool (*is_own_coordinator)(const struct conf *c, const struct conf_address *here);
 };
 extern struct conf_judges conf_judges;
 

@@ -57,16 +57,30 @@ enum err_code coordinator_check(const struct conf *c, struct err *e)
     return r;
 }
 
+/* url: cleared of its password; the address lies in it. A Sentinel's says nothing of the store. */
+static bool address_of_store(const struct conf *c, struct redis_url *url, struct conf_address *at)
+{
+    struct err e;
+    bool read = !redis_url_parse(url, span_str(c->coordinator_url), &e);
+    explicit_bzero(&url->password, sizeof url->password);
+    if (!read || url->master[0])
+        return false;
+    struct span host = span_str(url->node[0].host);
+    *at = (struct conf_address){
+        .is_unix = url->node[0].port == 0, .host = host, .port = url->node[0].port, .path = host};
+    return true;
+}
+
 bool coordinator_is_there(const struct conf *c, const struct conf_address *there)
 {
     struct redis_url url;
-    struct err e;
-    bool read = !redis_url_parse(&url, span_str(c->coordinator_url), &e);
-    explicit_bzero(&url.password, sizeof url.password);
-    if (!read || url.master[0])
-        return false;
-    struct span at = span_str(url.node[0].host);
-    struct conf_address pool = {
-        .is_unix = url.node[0].port == 0, .host = at, .port = url.node[0].port, .path = at};
-    return conf_address_reaches(there, &pool);
+    struct conf_address store;
+    return address_of_store(c, &url, &store) && conf_address_reaches(there, &store);
+}
+
+bool coordinator_is_here(const struct conf *c, const struct conf_address *here)
+{
+    struct redis_url url;
+    struct conf_address store;
+    return address_of_store(c, &url, &store) && conf_address_reaches(&store, here);
 }

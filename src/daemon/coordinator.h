@@ -25,4 +25,7 @@ enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
  * Redis that sentinels name. */
 bool coordinator_is_there(const struct conf *c, const struct conf_address *there);
 
+/* Whether what listens here is what c takes for the store of the pool, likewise. */
+bool coordinator_is_here(const struct conf *c, const struct conf_address *here);
+
 #endif

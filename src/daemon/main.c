@@ -241,7 +241,8 @@ static int with_conf(const struct args *a, char *const *argv)
                                        .sequence = coordinator_judge_sequence,
                                        .coordinator = coordinator_check,
                                        .users = judge_users,
-                                       .is_coordinator = coordinator_is_there};
+                                       .is_coordinator = coordinator_is_there,
+                                       .is_own_coordinator = coordinator_is_here};
     /* What came through a pipe has been read by the program before: nothing is left of it. */
     bool again = h.state != HEIR_NONE || h.why.code;
     enum err_code rc = read_conf(&c, a, again, &errors, &e);

@@ -1,4 +1,5 @@
-/* What is said of a configuration whose coordinator and upstream are one. */
+/* What is said of a configuration whose coordinator and upstream are one, or whose
+ * coordinator is sidflake. */
 #include "daemon/coordinator.h"
 
 #include <setjmp.h>
@@ -48,11 +49,49 @@ static void pool_in_reach(void **state)
     }
 }
 
+/* The coordinator of which is sidflake itself. */
+static void pool_at_home(void **state)
+{
+    static const struct {
+        const char *url, *listen;
+        bool refused;
+    } cases[] = {
+        {"redis://127.0.0.1:6380/0", "tcp://127.0.0.1:6380", true},
+        {"redis://u:secret@localhost:6380", "tcp://127.0.0.1:6380", true},
+        {"redis://127.0.0.1:6380/0", "tcp://0.0.0.0:6380", true},
+        {"redis+unix:///run/r.sock", "unix:///run/r.sock", true},
+        {"redis://10.0.0.1:6380/0", "tcp://0.0.0.0:6380", false},
+        {"redis://127.0.0.1:6379/0", "tcp://127.0.0.1:6380", false},
+        {"sqlite:///run/r.sock", "unix:///run/r.sock", false},
+        {"redis+sentinel://127.0.0.1:6380/m", "tcp://127.0.0.1:6380", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[512];
+        (void)snprintf(yaml, sizeof yaml,
+                       "coordinator: {url: \"%s\"}\nlisten: {redis: [\"%s\"], "
+                       "allow_unprotected: true}\n",
+                       cases[i].url, cases[i].listen);
+        struct conf c;
+        struct err e;
+        enum err_code r = conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, NULL, &e);
+        if ((r == ERR_INVALID) != cases[i].refused)
+            fail_msg("%s%s", yaml, r ? e.text : "taken");
+        if (r && (!strstr(e.text, "f:1:20: expected the address of another") ||
+                  !strstr(e.text, "see listen.redis") || strstr(e.text, "secret")))
+            fail_msg("%s", e.text);
+        if (!r)
+            conf_clear(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool_in_reach),
+        cmocka_unit_test(pool_at_home),
     };
     conf_judges.is_coordinator = coordinator_is_there;
+    conf_judges.is_own_coordinator = coordinator_is_here;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
