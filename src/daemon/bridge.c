@@ -130,6 +130,7 @@ static void note_workers(struct bridge *b, const void *report)
     f->lost_us = f->renewals_lost > lost ? now : f->lost_us;
     bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
     b->ids->ahead_ms = ahead ? -r->skew_ms : 0;
+    b->ids->away = !f->up;
     memcpy(f->why, r->why, sizeof f->why);
     memcpy(f->page, r->page, sizeof f->page);
 }
@@ -273,7 +274,7 @@ static void urge(struct bridge *b, struct snowflake *g)
         if (log_limit_pass(&b->ceiling_log, clock_mono_ms(b->clock), REMIND_MS, NULL))
             log_warn(snowflake_generator_is_ahead(b->ids)
                          ? "IDs are ahead of the clock up to a ceiling: renewing"
-                         : "clock is above a ceiling: renewing",
+                         : "the clock is past every range of time held: renewing",
                      kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {

@@ -36,9 +36,10 @@ static int64_t latest_hi(const struct snowflake *s)
 
 static void say_none(const struct generator *g, struct buf *b)
 {
+    const struct snowflake_generator *s = of(g);
     BUF_PUT_LIT(b, "no workerId is held");
-    buf_put_str(b, of(g)->why[0] ? ": " : " yet");
-    buf_put_str(b, of(g)->why);
+    buf_put_str(b, !s->why[0] ? " yet" : s->away ? ", and the coordinator is away: " : ": ");
+    buf_put_str(b, s->why);
 }
 
 static void say_behind(const struct generator *g, struct buf *b)

@@ -26,6 +26,7 @@ struct snowflake_generator {
     bool alone;       /* static:N: nobody gives another workerId */
     int64_t ahead_ms; /* this clock less the coordinator's, at its latest answer, where that is more
                          than the pool allows; else 0 */
+    bool away;        /* who could grant one does not answer: why says what came instead */
     const char *why;  /* why there is no workerId; one line, "" when unknown. Outlives this */
 };
 

@@ -94,5 +94,7 @@ const char *trouble_message(const struct trouble *t)
         [COORD_REFUSED] = "coordinator refuses",
         [COORD_DOWN] = "coordinator down",
     };
+    if (t->status == COORD_OK && t->ended == COORD_CLOSED) /* which answered all the while */
+        return "the pool is open again";
     return t->status == COORD_DOWN && t->answered ? "coordinator not ready" : messages[t->status];
 }

@@ -102,7 +102,10 @@ static void gather_pool(struct status *v)
     v->pool = f->pool;
     v->identity = f->identity[0] ? f->identity : "not known yet";
     v->answered = f->answered;
-    v->up_word = f->serves ? "up" : f->up ? "refuses" : f->answered ? "down" : "no answer yet";
+    v->up_word = f->serves                  ? "up"
+                 : f->up                    ? "refuses"
+                 : f->answered || f->why[0] ? "down"
+                                            : "no answer yet";
     v->pool_free = pool ? (int64_t)f->pool_free : STATUS_UNKNOWN;
     v->pool_size = pool ? f->pool_size : STATUS_UNKNOWN;
     v->era = pool ? (int64_t)f->era : STATUS_UNKNOWN;

@@ -112,7 +112,7 @@ static void a_clock_above_a_ceiling_has_it_renewed(void **state)
     assert_int_equal(told(WORKERS_URGE_RENEWAL), 1);
     assert_int_equal(told(WORKERS_URGE_CLAIM), 0);
     assert_false(b.ids.ids.wants_renewal);
-    assert_logged(logged(), "clock is above a ceiling: renewing", 1);
+    assert_logged(logged(), "the clock is past every range of time held: renewing", 1);
 }
 
 /* The coordinator may be away for hours: it is asked once a second, and told once a minute. */
@@ -125,7 +125,7 @@ static void a_ceiling_that_stays_below_the_clock_is_told_now_and_then(void **sta
     for (int i = 0; i < 90; i++, pass_ms(1000))
         assert_int_equal(issue(), SNOWFLAKE_CEILING);
     assert_int_equal(told(WORKERS_URGE_RENEWAL), 90);
-    assert_logged(logged(), "clock is above a ceiling: renewing", 2);
+    assert_logged(logged(), "the clock is past every range of time held: renewing", 2);
 }
 
 static void a_jump_forward_by_more_than_max_skew_is_noticed_once(void **state)

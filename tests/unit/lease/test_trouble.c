@@ -90,6 +90,16 @@ static void who_did_not_answer_is_back_with_any_answer(void **state)
     assert_false(is_fine(LEASE_DESCRIBE));
 }
 
+/* It answered all the while. */
+static void a_pool_that_is_open_again_is_called_so(void **state)
+{
+    (void)state;
+    assert_true(came(LEASE_RENEW, COORD_CLOSED, true, "closed"));
+    assert_string_equal(trouble_message(&t), "the pool is closed");
+    assert_true(is_fine(LEASE_RENEW));
+    assert_string_equal(trouble_message(&t), "the pool is open again");
+}
+
 static void another_reason_is_told(void **state)
 {
     (void)state;
@@ -189,6 +199,7 @@ int main(void)
         TEST(a_trouble_is_told_once_and_so_is_its_end),
         TEST(what_needs_less_ends_no_trouble),
         TEST(who_did_not_answer_is_back_with_any_answer),
+        TEST(a_pool_that_is_open_again_is_called_so),
         TEST(another_reason_is_told),
         TEST(numbers_make_no_other_reason),
         TEST(reasons_that_take_turns_fill_no_log),

@@ -73,6 +73,8 @@ static void no_ids(void **state)
     s.facts.up = false;
     strcpy(s.facts.why, "connection refused");
     finds(HEALTH_FAIL, "no workerId is held: connection refused");
+    gen.away = true;
+    finds(HEALTH_FAIL, "no workerId is held, and the coordinator is away: connection refused");
 }
 
 static void the_coordinator(void **state)

@@ -173,6 +173,8 @@ static void unknown(void **state)
     has("<dd>not known yet</dd>");
     has("<dt>sequence</dt><dd>at most 0 of \xe2\x80\x93 IDs in \xe2\x80\x93;");
     has("no answer yet");
+    (void)snprintf(s.facts.why, sizeof s.facts.why, "connection refused");
+    has("<dd>down</dd>");
     has("not renewed yet");
     has("<dt>Free in the pool</dt><dd>\xe2\x80\x93</dd>");
     has("<td colspan=\"4\">none is held</td>");
