@@ -10,13 +10,38 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Who was heard a moment ago lives: --yes may be a script's, which does not know. */
-static int check_gone(const struct ctl_args *a, const struct coord_snapshot *snap)
+/* NULL: it is not held. */
+static const struct coord_worker *holder_of(const struct coord_snapshot *snap, uint16_t worker)
 {
-    const struct coord_worker *w = NULL;
     for (size_t i = 0; i < snap->nworkers; i++)
-        if (snap->workers[i].worker == a->worker && snap->workers[i].held)
-            w = &snap->workers[i];
+        if (snap->workers[i].worker == worker && snap->workers[i].held)
+            return &snap->workers[i];
+    return NULL;
+}
+
+/* While somebody thinks about an answer the one whom he was asked about may go, and another come.
+ */
+static int check_same(const struct ctl_args *a, struct ctl_session *s,
+                      const struct coord_worker *asked)
+{
+    struct coord_snapshot snap;
+    enum coord_status r = coord_snapshot(s->coord, &snap, &s->reply);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s->reply);
+    const struct coord_worker *w = holder_of(&snap, asked->worker);
+    bool same = w && w->t0_ms == asked->t0_ms;
+    coord_snapshot_clear(&snap);
+    return same ? CTL_OK
+                : ctl_fail(CTL_BAD,
+                           "workerId %u is not held by that one any more: nothing was changed",
+                           asked->worker);
+}
+
+/* Who was heard a moment ago lives: --yes may be a script's, which does not know. */
+static int check_gone(const struct ctl_args *a, struct ctl_session *s,
+                      const struct coord_snapshot *snap)
+{
+    const struct coord_worker *w = holder_of(snap, (uint16_t)a->worker);
     if (!w || a->even_if_alive)
         return CTL_OK;
     struct ctl_holder h = {.w = w};
@@ -38,7 +63,8 @@ static int check_gone(const struct ctl_args *a, const struct coord_snapshot *sna
                         question, ctl_span(max64(COORD_EVERY_MS, snap->pool.later.every_ms) - ago));
     (void)snprintf(question + strlen(question), sizeof question - strlen(question),
                    " Take it all the same?");
-    return ctl_ask(question);
+    int status = ctl_ask(question);
+    return status ? status : check_same(a, s, w);
 }
 
 int ctl_pool_release(struct ctl_args *a)
@@ -55,7 +81,7 @@ int ctl_pool_release(struct ctl_args *a)
     int status = ctl_confirm(a, "pool release", question);
     if (status || (status = ctl_session_snapshot(a, &s, &snap)))
         return status;
-    status = check_gone(a, &snap);
+    status = check_gone(a, &s, &snap);
     coord_snapshot_clear(&snap);
     if (status) {
         coord_free(s.coord);

@@ -27,20 +27,19 @@ static const char three[] =
 static bool ask_mode(struct ctl_args *a)
 {
     static char range[16];
-    char answer[8] = "";
+    char answer[8];
     (void)fputs(three, stderr);
-    if (!fgets(answer, sizeof answer, stdin))
+    if (!ctl_read_answer(answer, sizeof answer))
         return false;
-    a->fresh = answer[0] == '1';
-    a->after_loss = answer[0] == '2';
+    a->fresh = strcmp(answer, "1") == 0;
+    a->after_loss = strcmp(answer, "2") == 0;
     if (!a->after_loss || a->workers)
         return a->fresh || a->after_loss;
     (void)fputs("WorkerIds of the pool that was lost, FROM-TO; 0-32767 unless it was made with "
                 "others: ",
                 stderr);
-    if (!fgets(range, sizeof range, stdin))
+    if (!ctl_read_answer(range, sizeof range))
         return false;
-    range[strcspn(range, "\n")] = '\0';
     a->workers = range;
     return true;
 }

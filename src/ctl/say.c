@@ -147,12 +147,25 @@ int ctl_confirm(const struct ctl_args *a, const char *command, const char *quest
     return ctl_ask(question);
 }
 
+bool ctl_read_answer(char *out, size_t cap)
+{
+    size_t n = 0;
+    int c;
+    while ((c = getchar()) != EOF && c != '\n') {
+        if (n + 1 < cap)
+            out[n] = (char)c;
+        n++;
+    }
+    out[n < cap ? n : 0] = '\0';
+    return n < cap && (n > 0 || c == '\n');
+}
+
 int ctl_ask(const char *question)
 {
-    char answer[8] = "";
+    char answer[8];
     put_shown(span_str(question));
     (void)fputs(" [y/N] ", stderr);
-    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+    if (ctl_read_answer(answer, sizeof answer) && (answer[0] == 'y' || answer[0] == 'Y'))
         return CTL_OK;
     return ctl_fail(CTL_BAD, "nothing was changed");
 }

@@ -438,6 +438,48 @@ def release_asks_twice(case):
         assert (0 in redis.held()) == ("n" in keys)
 
 
+@test("pool release: the one who was asked about goes, and another has the workerId: it is not taken from him")
+def release_of_another(case):
+    redis = case.pool("--fresh", "--workers", "7-7")
+    first = case.sidecar(redis, {"workers.spare": 0})
+    first.wait_held(1)
+    with Terminal([SIDFLAKECTL, "pool", "release", "--coordinator", redis.url, "--worker", "7"],
+                  rows=10, cols=250) as t:
+        t.shows("Take workerId 7 from its holder")
+        t.keys("y\n")
+        t.shows("by process %d of .* Take it all the same" % first.pid)
+        assert first.stop() == 0
+        second = case.sidecar(redis, {"workers.spare": 0})
+        second.wait_held(1)
+        t.keys("y\n")
+        t.shows("workerId 7 is not held by that one any more: nothing was changed")
+        assert t.end() == 1
+    assert redis.held() == [7] and second.worker() == 7
+
+
+@test("pool init asks: what is neither 1 nor 2 makes nothing, and a line too long answers nothing else")
+def init_asks(case):
+    redis = case.redis()
+    init = [SIDFLAKECTL, "pool", "init", "--coordinator", redis.url]
+    for answer in ("1000-1999", "10", "1,2", "3", "2000000000000-7", "", "one"):
+        with Terminal(init, rows=20, cols=120) as t:
+            t.shows("1, 2 or nothing to stop:")
+            t.keys(answer + "\n")
+            t.shows("nothing was made")
+            assert t.end() == 2, answer
+    assert redis.ask("KEYS", "*") == []
+    for keys, workers in (("1", "0-32767"), ("2", "5-9")):
+        with Terminal(init + ["--pool", "p" + keys], rows=20, cols=120) as t:
+            t.shows("1, 2 or nothing to stop:")
+            t.keys(keys + "\n")
+            if keys == "2":
+                t.shows("WorkerIds of the pool that was lost")
+                t.keys(workers + "\n")
+            assert t.end() == 0
+        status = case.ctl("pool", "status", "--coordinator", redis.url, "--pool", "p" + keys, expect=0).stdout
+        assert workers in status, status
+
+
 @test("pool release of a living holder: it stops at once and the spare takes over")
 def release_living(case):
     redis = case.pool()
