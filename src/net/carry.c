@@ -167,6 +167,7 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
         pack_listener(l, purpose, parcel);
     if (purpose == PARCEL_REHEARSE)
         return 0;
+    lost = n->leaving;
     for (size_t from = 0, to = LITTLE; left > 0 && from < to;
          from = to, to = to < MUCH ? MUCH : SIZE_MAX)
         left -= pack_those(n, from, to, parcel, &lost);

@@ -355,7 +355,9 @@ static void review(struct conn *c)
 uint64_t net_review(struct net *n)
 {
     uint64_t before = n->connections;
+    n->revokes = true;
     conns_each(n, review);
+    n->revokes = false;
     return before - n->connections;
 }
 

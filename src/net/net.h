@@ -297,7 +297,8 @@ const char *net_lost_file(const struct net *n);
  */
 
 /* Puts in what is open; their descriptors stay open here. Returns how many connections could not be
- * put in. purpose PARCEL_REHEARSE: only the addresses that are listened on. */
+ * put in, and of how many clients that have gone what they left. purpose PARCEL_REHEARSE: only the
+ * addresses that are listened on. */
 uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel);
 
 /* How many could not be put in as they are now, whatever room there is, and what clients that have

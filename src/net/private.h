@@ -235,6 +235,7 @@ struct net {
     bool fds_come;    /* of passed_fd.h: the kernel does not refuse them */
     bool rests;       /* of upstreams_rest */
     uint64_t leaving; /* links in that state */
+    bool revokes;     /* whoever is closed now is, since he may not go on */
     bool resuming;    /* those in the queue: the timer is set once they have been */
 };
 

@@ -72,6 +72,13 @@ void link_leave(struct upstream_link *l)
     push(l);
 }
 
+void leave_ended(struct upstream_link *l)
+{
+    l->up->net->leaving--;
+    if (kept_span(&l->out).n > 0)
+        upstream_unsent(l->up, kept_span(&l->out).n);
+}
+
 bool leave_makes_room(struct upstream *up)
 {
     for (struct link *i = up->links.next; i != &up->links; i = i->next) {

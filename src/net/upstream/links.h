@@ -141,6 +141,7 @@ enum upstream_trouble {
     TROUBLE_SHARED,
     TROUBLE_RETIRED,
     TROUBLE_OWN,
+    TROUBLE_LEFT,
     TROUBLE_HERE,
     TROUBLE_FAULT,
     TROUBLE_MOVED,
@@ -308,6 +309,7 @@ void upstream_says(struct upstream *up, const char *why);
 void upstream_refused(const struct upstream_link *l, const char *why);
 /* A reply says so before another has come; alien: it is of another kind. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
+void upstream_unsent(struct upstream *up, size_t bytes);    /* which who has gone left to be sent */
 void upstream_faulty(struct upstream *up, const char *why); /* it serves, but says so */
 void upstream_unanswered(struct upstream *up,
                          const char *why);    /* a client's own was not, in time */
@@ -371,6 +373,7 @@ static inline int64_t upstream_now_us(const struct upstream *up)
 
 /* leave.c: a client's own link that is his no longer */
 void link_leave(struct upstream_link *l);
+void leave_ended(struct upstream_link *l); /* it is about to be closed */
 /* Whether one more may be closed in order. */
 bool leave_orderly(struct farewells *f, int64_t now_us);
 bool leave_makes_room(struct upstream *up); /* one less; false: there is none */

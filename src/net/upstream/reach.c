@@ -250,6 +250,16 @@ void upstream_unanswered(struct upstream *up, const char *why)
     (void)snprintf(up->fault, sizeof up->fault, "%s", why);
 }
 
+/* Nobody waits for it, so that nobody else is told. */
+void upstream_unsent(struct upstream *up, size_t bytes)
+{
+    uint64_t more = 0;
+    up->stats.errors++;
+    if (may_say(up, TROUBLE_LEFT, &more))
+        log_warn("what a client had said before it went is lost", kv_str("protocol", up->svc->name),
+                 kv_u64("bytes", bytes), kv_u64("more", more));
+}
+
 void upstream_faulty(struct upstream *up, const char *why)
 {
     uint64_t more = 0;

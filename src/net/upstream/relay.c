@@ -50,7 +50,10 @@ static void drop_own(struct relay *r)
 {
     if (r->own && r->l) {
         crowd_forget(r->l, r);
-        link_leave(r->l);
+        if (r->l->up->net->revokes) /* whoever may not say it any more has not said it */
+            link_close(r->l);
+        else
+            link_leave(r->l);
     }
     r->l = NULL;
     r->own = r->tunnel = r->late = false;

@@ -240,7 +240,8 @@ void link_close(struct upstream_link *l)
     const struct linger none = {.l_onoff = 1};
     if (l->rd.fd >= 0 && (is_settled(l) || !leave_orderly(&up->farewells, upstream_now_us(up))))
         (void)setsockopt(l->rd.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    up->net->leaving -= l->state == LINK_LEAVING;
+    if (l->state == LINK_LEAVING)
+        leave_ended(l);
     forget_kept(l);
     l->state = LINK_BROKEN;
     l->owner = NULL;

@@ -79,8 +79,9 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         net_excuse(&l->stalled_us, still_us, now);
         crowd_look(l, now);
         const char *why = overdue(l, now, &busy);
-        doubt |= why && l->owner;
-        if (why && l->owner && l->state == LINK_OPEN) /* those who share may have theirs */
+        bool own = l->owner ? l->state == LINK_OPEN : l->state == LINK_LEAVING;
+        doubt |= why && (l->owner || own);
+        if (why && own) /* those who share may have theirs */
             upstream_unanswered(up, why);
         if (why)
             link_fail(l, why);

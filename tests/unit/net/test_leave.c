@@ -139,7 +139,8 @@ static void a_server_that_takes_none_of_it_is_left(void **state)
     (void)state;
     begin_slow(3000000);
     int link = left();
-    NET_AWAIT(stats()->connections == 0);
+    NET_AWAIT(stats()->errors > 0); /* which nobody else was told */
+    assert_int_equal(stats()->faults, 1);
     assert_true(read_all(link) < ALL);
     (void)close(link);
     (void)close(two);
@@ -151,6 +152,34 @@ static void as_is_one_that_has_gone(void **state)
     begin_slow(60000000);
     (void)close(left());
     NET_AWAIT(stats()->connections == 0);
+    assert_int_equal(stats()->errors, 1);
+    (void)close(two);
+}
+
+static bool no_one_stands(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    (void)session;
+    return false;
+}
+
+static void do_revoke(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    n->svc.stands = no_one_stands;
+    (void)net_review(n->net);
+}
+
+static void whoever_may_no_more_leaves_nothing(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    int c = dial(&b), link = says(c);
+    net_bench_call(&b, do_revoke, NULL);
+    NET_AWAIT(stats()->connections == 0);
+    assert_true(read_all(link) < ALL);
+    (void)close(c);
+    (void)close(link);
     (void)close(two);
 }
 
@@ -282,6 +311,7 @@ int main(void)
         BENCH(those_that_stay_are_counted),
         BENCH(a_server_that_takes_none_of_it_is_left),
         BENCH(as_is_one_that_has_gone),
+        BENCH(whoever_may_no_more_leaves_nothing),
         cmocka_unit_test(orderly_ends_are_so_many_at_once_and_so_many_a_second),
         BENCH(whoever_has_many_end_has_them_reset),
         BENCH(it_goes_before_anybody_does),
