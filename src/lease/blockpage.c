@@ -68,10 +68,10 @@ void blockpage_begin(struct blockpage *p, unsigned slots, const struct page_home
     p->head.check = head_check(&p->head);
 }
 
-void blockpage_clear(struct blockpage *p, const char *identity)
+void blockpage_clear(struct blockpage *p, unsigned slots, const char *identity)
 {
     const struct blockpage_head old = p->head;
-    blockpage_format(p, old.slots, &old.home, identity);
+    blockpage_format(p, slots, &old.home, identity);
     memcpy(p->head.witness, old.witness, sizeof old.witness);
     p->head.witnessed = old.witnessed;
     p->head.changed = old.changed;

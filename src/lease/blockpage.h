@@ -143,8 +143,9 @@ void blockpage_format(struct blockpage *p, unsigned slots, const struct page_hom
 void blockpage_begin(struct blockpage *p, unsigned slots, const struct page_home *home,
                      const char *identity);
 
-/* Empties all but its home, generation, witness and time of change. */
-void blockpage_clear(struct blockpage *p, const char *identity);
+/* Empties all but its home, generation, witness and time of change. slots: as many as it was made
+ * with, whatever it says itself by now. */
+void blockpage_clear(struct blockpage *p, unsigned slots, const char *identity);
 
 /* As page_judge, of an area of that many bytes: of its head alone. */
 enum page_verdict blockpage_judge(const struct blockpage *p, size_t bytes,

@@ -108,6 +108,7 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
     b->conf = *conf;
     b->rng = rng;
     b->page = page;
+    memcpy(b->identity, page->head.identity, sizeof b->identity - 1);
     b->counter = calloc(conf->counters, sizeof *b->counter);
     b->line = calloc(conf->counters, sizeof *b->line);
     if (!b->counter || !b->line) {
@@ -569,7 +570,8 @@ void blocks_stop(struct blocks *b, bool give_back, int64_t mono)
 
 void blocks_lose(struct blocks *b, const char *identity)
 {
-    blockpage_clear(b->page, identity);
+    blockpage_clear(b->page, b->conf.counters * BLOCKS_SLOTS, identity);
+    memcpy(b->identity, b->page->head.identity, sizeof b->identity - 1);
     b->opening = (struct seq_opening){0};
     b->opened = 0;
     for (uint32_t i = 0; i < b->conf.counters; i++) {

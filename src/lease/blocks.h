@@ -196,7 +196,8 @@ struct blocks {
     struct blocks_config conf;
     struct rng *rng;
     struct blockpage *page;
-    struct blocks_counter *counter; /* conf.counters of them */
+    char identity[COORD_IDENTITY_MAX]; /* the page's; the file may be written over */
+    struct blocks_counter *counter;    /* conf.counters of them */
     struct templates templates;
     struct heard heard;
     uint32_t *line;        /* counters that want something, first come, first served: */

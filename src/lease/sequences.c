@@ -65,7 +65,7 @@ static struct sequences *of(struct supply *s)
 
 static const char *identity(const struct sequences *s)
 {
-    const char *held = s->file.page ? s->file.page->head.identity : "";
+    const char *held = s->blocks.identity;
     return *held ? held : workers_identity(s->o.workers);
 }
 
@@ -118,7 +118,7 @@ static void tell_proof(struct sequences *s, int64_t mono)
 static bool pool_is_another(const struct sequences *s)
 {
     const char *now = workers_identity(s->o.workers);
-    return s->runs && *now && strcmp(now, s->file.page->head.identity) != 0;
+    return s->runs && *now && strcmp(now, s->blocks.identity) != 0;
 }
 
 static void lose(struct sequences *s, int64_t mono)

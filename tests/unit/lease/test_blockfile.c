@@ -345,7 +345,7 @@ static void on_tmpfs_it_is_proven_wherever_blocks_were_stored(void **state)
         blockfile_looked_at(&f);
         blockfile_prove(&f);
         if (what == 0)
-            blockpage_clear(f.page, "pool");
+            blockpage_clear(f.page, SLOTS, "pool");
         else if (what == 1)
             (void)blockpage_set_opening(f.page, &o);
         blockfile_close(&f);
@@ -367,7 +367,7 @@ static void on_tmpfs_the_first_store_anywhere_keeps_it_proven(void **state)
         if (slot < SLOTS)
             blockpage_store(f.page, slot, &r);
         else
-            blockpage_clear(f.page, "pool");
+            blockpage_clear(f.page, SLOTS, "pool");
         blockfile_close(&f);
         open_ok(&f);
         assert_true(f.proven);
@@ -591,7 +591,7 @@ static void a_witness_is_the_latest_stored_whole(void **state)
         assert_int_equal(slot, i);
         assert_true(coord_token_equal(t, setup_token(i)));
     }
-    blockpage_clear(f.page, "another");
+    blockpage_clear(f.page, SLOTS, "another");
     assert_true(blockpage_witness(f.page, &slot, &t));
     assert_int_equal(slot, 4);
     assert_string_equal(f.page->head.identity, "another");

@@ -243,8 +243,24 @@ static void the_coordinators_time_goes_on_with_the_monotonic_clock(void **state)
     p->head.time[1].ms ^= 1;
     assert_false(blockpage_time(p, 2001, &ms));
     blockpage_set_time(p, 4000000, 2000);
-    blockpage_clear(p, "another");
+    blockpage_clear(p, SLOTS, "another");
     assert_false(blockpage_time(p, 2001, &ms));
+}
+
+/* What it says of its size may be anybody's by then. */
+static void one_that_was_written_over_is_emptied_as_large_as_it_was(void **state)
+{
+    (void)state;
+    const struct blockpage_record r = {
+        .state = PAGE_HELD, .of = {.name = "orders"}, .hi = 99, .increment = 1};
+    struct blockpage_record found;
+    blockpage_store(p, SLOTS - 1, &r);
+    p->head.slots = UINT32_MAX;
+    blockpage_clear(p, SLOTS, "another");
+    assert_int_equal(p->head.slots, SLOTS);
+    assert_string_equal(p->head.identity, "another");
+    (void)blockpage_load(p, SLOTS - 1, &found);
+    assert_int_equal(found.state, PAGE_FREE);
 }
 
 int main(void)
@@ -260,6 +276,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_mark_begins_anew_with_its_block, setup, teardown),
         cmocka_unit_test_setup_teardown(an_area_is_judged_by_its_head, setup, teardown),
         cmocka_unit_test_setup_teardown(openings_are_numbered, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_was_written_over_is_emptied_as_large_as_it_was,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(the_coordinators_time_goes_on_with_the_monotonic_clock,
                                         setup, teardown),
     };

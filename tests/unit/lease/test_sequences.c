@@ -513,6 +513,29 @@ static void without_giving_back_all_stays_for_the_next_start(void **state)
 
 /* ---- the pool -------------------------------------------------------------------------------- */
 
+/* Whose numbers are in hand does not hang on what somebody does to the file. */
+static void a_page_that_is_written_over_is_no_other_pool(void **state)
+{
+    (void)state;
+    char all[sizeof(struct blockpage) + 2 * sizeof(struct blockpage_slot)];
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    FILE *f = fopen(path_of("sequences.page"), "r+b");
+    assert_non_null(f);
+    memset(all, 0xa5, sizeof all);
+    assert_int_equal(fwrite(all, sizeof all, 1, f), 1);
+    assert_int_equal(fclose(f), 0);
+    pass(60000);
+    capture_begin();
+    must_have(0, "orders", 20);
+    assert_non_null(strstr(capture_end(), "state page of sequences lost"));
+    assert_int_equal(count(BLOCKS_MAIL_LOST), 0);
+    assert_int_equal(report()->dropped, 0);
+}
+
 static void another_pool_has_other_numbers(void **state)
 {
     (void)state;
@@ -709,6 +732,7 @@ int main(void)
         SEQ(states_of_before_are_worth_nothing_when_it_goes_back),
         SEQ(without_a_new_generation_nothing_goes_back),
         SEQ(without_giving_back_all_stays_for_the_next_start),
+        SEQ(a_page_that_is_written_over_is_no_other_pool),
         SEQ(another_pool_has_other_numbers),
         SEQ(what_is_revoked_counts_as_dropped),
         SEQ(periods_that_are_over_are_swept_now_and_then),
