@@ -11,6 +11,11 @@
 
 #include <sys/ioctl.h>
 
+/* How long the process was stopped shows in a timer that is late, which one that was set for long
+ * after is not: so many times within the limit one comes, and once a second at most. */
+#define LOOKS    8
+#define LOOK_MIN INT64_C(1000000)
+
 /* Megabytes of what was sent may be with the kernel, which seldom asks for more then: there are
  * fewer than when we looked last, or we have not since any were sent. */
 static bool is_taking(struct conn *c)
@@ -45,6 +50,12 @@ static struct conn *quietest(const struct net *n)
     return CONTAINER(n->quiet.next, struct conn, quiet);
 }
 
+static int64_t next_look_us(const struct net *n)
+{
+    int64_t us = n->conf.idle_timeout_us / LOOKS;
+    return us > LOOK_MIN ? us : LOOK_MIN;
+}
+
 /* For the first in the list. One that runs fires too early at worst, and is set anew then. */
 static void set_timer(struct net *n)
 {
@@ -52,6 +63,7 @@ static void set_timer(struct net *n)
         return;
     int64_t now = clock_mono_us(n->conf.clock);
     int64_t left = quietest(n)->moved_us + n->conf.idle_timeout_us - now;
+    left = left < next_look_us(n) ? left : next_look_us(n);
     left = left > 1000 ? left : 1000;
     n->idle_due_us = now + left;
     ev_timer_set(&n->idle, (double)left / 1e6, 0.);

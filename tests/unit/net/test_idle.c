@@ -211,6 +211,27 @@ static void what_comes_while_we_stand_still_is_read_first(void **state)
     (void)close(c);
 }
 
+static void do_stop(struct net_bench *bench, void *arg)
+{
+    (void)bench;
+    (void)arg;
+    pass(2000);
+}
+
+/* Though it ended before the time was over that a timer for it would have been set to. */
+static void nobody_is_idle_while_we_stand_still(void **state)
+{
+    (void)state;
+    b.conf.idle_timeout_us = 3000000;
+    start("127.0.0.2");
+    int c = dial(&b);
+    pass(500);
+    net_bench_call(&b, do_stop, NULL);
+    expect_silence(c, 1200);
+    expect_end(c);
+    (void)close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +244,7 @@ int main(void)
         BENCH(who_was_silent_before_there_was_a_limit_has_all_of_its_time),
         BENCH(another_limit_begins_nobodys_time_anew),
         BENCH(what_comes_while_we_stand_still_is_read_first),
+        BENCH(nobody_is_idle_while_we_stand_still),
     };
     return cmocka_run_group_tests_name("net/idle", tests, NULL, NULL);
 }
