@@ -36,6 +36,7 @@ enum parcel_kind {
     PARCEL_BLOCKS,     /* what proves the state page of sequences: heir.h */
     PARCEL_PLACE,      /* in a rehearsal, where the state page is: heir.h */
     PARCEL_LOST,       /* a connection that cannot be carried, to be closed: net/carry.c */
+    PARCEL_REACHED,    /* which address of a name that has several: net/carry.c */
 };
 
 struct parcel_head {

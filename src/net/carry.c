@@ -133,6 +133,17 @@ static void pack_lost(const struct conn *c, struct buf *b)
         buf_truncate(b, before);
 }
 
+/* Before the connections, which may have no room. */
+static void pack_reached(const struct upstream *up, struct buf *b)
+{
+    if (up->naddr < 2 || !up->stats.up)
+        return;
+    size_t begun = parcel_begin(b, PARCEL_REACHED, -1);
+    parcel_put_bytes(b, span_str(up->text));
+    parcel_put_bytes(b, span_of((const char *)&up->addr[up->at], up->addr_n[up->at]));
+    parcel_end(b, begun);
+}
+
 /* About; without what the kernel keeps. */
 static size_t kept_for(const struct conn *c)
 {
@@ -167,6 +178,8 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
         pack_listener(l, purpose, parcel);
     if (purpose == PARCEL_REHEARSE)
         return 0;
+    for (const struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
+        pack_reached(CONTAINER(u, struct upstream, all), parcel);
     lost = n->leaving;
     for (size_t from = 0, to = LITTLE; left > 0 && from < to;
          from = to, to = to < MUCH ? MUCH : SIZE_MAX)
@@ -344,6 +357,21 @@ static void give_up(const struct parcel_record *r)
 void net_inherit(struct net *n, struct span records)
 {
     n->left = records;
+}
+
+socklen_t carry_reached(const struct net *n, const char *text, struct sockaddr_storage *out)
+{
+    struct parcel_record r;
+    struct span body, name, at;
+    for (struct span records = n->left; parcel_next(&records, &r);) {
+        body = r.body;
+        if (r.kind != PARCEL_REACHED || !parcel_get_bytes(&body, &name) ||
+            !span_eq(name, span_str(text)) || !parcel_get_bytes(&body, &at) || at.n > sizeof *out)
+            continue;
+        memcpy(out, at.p, at.n);
+        return (socklen_t)at.n;
+    }
+    return 0;
 }
 
 uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices,

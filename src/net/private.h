@@ -422,6 +422,8 @@ void listeners_close(struct net *n);
 bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t tag);
 
 /* carry.c */
+/* The address of the server so called that the program before had reached, or 0. */
+socklen_t carry_reached(const struct net *n, const char *text, struct sockaddr_storage *out);
 bool carry_listener(struct net *n, struct span address, const struct net_service *svc,
                     const struct addr *a, uint32_t mode, int *fd);
 

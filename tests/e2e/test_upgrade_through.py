@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import struct
 import subprocess
 import threading
@@ -19,6 +20,7 @@ from harness import until
 from passthrough import prepare_stalls, stall
 from runner import Skip, test
 from test_upgrade import TIMES, upgrade
+from test_upstream import Names
 
 
 class Foreign(test_upgrade.Load):
@@ -421,6 +423,30 @@ def servers_go(case):
     for name in doing:
         assert clients[name].rest() == b"", name
     assert text.id() > 0 and int(plain.ask("GET", "id:orders")) > 0
+
+
+@test("a name whose first address drops all that comes: the next one is tried in time, and the next program begins there")
+def first_drops(case):
+    if harness.sanitized():
+        raise Skip("a sanitizer's library has to be the first")
+    names, redis = Names(case), case.redis()
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.9", redis.port), backlog=0))
+        for _ in range(8):
+            c = stack.enter_context(socket.socket())
+            c.setblocking(False)
+            c.connect_ex(full.getsockname())
+        names.are("redis.example 127.0.0.9 127.0.0.1")
+        s = case.sidecar("static:7", {"upstream.redis": "tcp://redis.example:%d" % redis.port, "upstream.timeout": "6s"},
+                         env=names.env)
+        with s.resp() as r:
+            began = time.monotonic()
+            assert r.ask("SET", "k", "v") == b"OK" and 2.5 < time.monotonic() - began < 5.9
+            s.wait_log('one of the addresses of the server behind lets nobody connect: trying the next '
+                       'protocol=redis why="the connection timed out"')
+            upgrade(s)
+            began = time.monotonic()
+            assert r.ask("GET", "k") == b"v" and time.monotonic() - began < 2
 
 
 @test("files of passwords and of users that are written over as the next program starts are read again by that one")

@@ -48,6 +48,7 @@ bool link_dial(struct upstream_link *l)
         l->at = find_place(up, up->at);
         int fd = begin_connecting(up);
         if (fd >= 0) {
+            l->tried_us = upstream_now_us(up);
             ev_io_set(&l->rd, fd, EV_READ);
             ev_io_set(&l->wr, fd, EV_WRITE);
             ev_io_start(up->net->loop, &l->wr);

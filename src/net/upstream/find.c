@@ -193,6 +193,7 @@ enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_loo
         use(up, &known);
         return ERR_OK;
     }
+    up->addr_n[0] = carry_reached(up->net, up->text, &up->addr[0]); /* if it still is one of them */
     ev_async_init(&up->found, found);
     enum err_code r = resolver_new(a->host, a->port, look_up, tell_loop, up, &up->resolver, e);
     if (!r)

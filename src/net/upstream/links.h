@@ -108,7 +108,8 @@ struct upstream_link {
     bool outdated; /* shared: others begin with another login by now */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
-    uint8_t tries;       /* addresses tried */
+    uint8_t tries;       /* addresses tried … */
+    int64_t tried_us;    /* … the latest since then, monotonic */
     uint32_t round;      /* of upstream, when the one at hand was */
     uint32_t refusals;   /* of upstream, when it was made */
     struct kept out;     /* requests not sent */
@@ -137,6 +138,7 @@ struct backoff {
 /* Each has a limit of its own in the log. */
 enum upstream_trouble {
     TROUBLE_CONNECT,
+    TROUBLE_ADDRESS,
     TROUBLE_LOGIN,
     TROUBLE_SHARED,
     TROUBLE_RETIRED,

@@ -112,6 +112,16 @@ static void go_to_next(struct upstream *up)
     up->at = (up->at + 1) % up->naddr;
 }
 
+/* Which is seen by nothing else, while requests wait for another one. */
+static void say_missed(struct upstream *up, const char *why)
+{
+    uint64_t more = 0;
+    if (may_say(up, TROUBLE_ADDRESS, &more))
+        log_info("one of the addresses of the server behind lets nobody connect: trying the next",
+                 kv_str("protocol", up->svc->name), kv_str("why", why), kv_str("address", up->text),
+                 kv_u64("more", more));
+}
+
 void upstream_missed(const struct upstream_link *l, const char *why)
 {
     struct upstream *up = l->up;
@@ -119,8 +129,11 @@ void upstream_missed(const struct upstream_link *l, const char *why)
     if (l->round != up->round) /* others that tried at the same time have said so */
         return;
     go_to_next(up);
-    if (++up->missed < up->naddr)
+    if (++up->missed < up->naddr) {
+        set_why(up, why);
+        say_missed(up, why);
         return;
+    }
     up->missed = 0;
     hold_back(&up->connects, upstream_now_us(up));
     unreached(l, why);

@@ -11,6 +11,7 @@
 
 #define TICK_HURRY  INT64_C(2000)
 #define TICK_MAX_US INT64_C(250000)
+#define TRY_MIN_US  INT64_C(250000)
 #define LOOK_US     INT64_C(1000000) /* that a link waits for a name, if it need not */
 
 /* ---- the timer: runs while something is expected -----------------------------------------------
@@ -31,6 +32,15 @@ static bool owes_end(const struct upstream_link *l)
     return l->owner && l->owner->c->state == CONN_BEHIND && relay_hears_unasked(l->owner);
 }
 
+/* The next address has to have its time, too, and one that drops all takes it whole. RFC 8305
+ * recommends 250 ms. */
+static bool is_next_due(const struct upstream_link *l, int64_t now)
+{
+    int64_t each = l->up->timeout_us / l->up->naddr;
+    each = each > TRY_MIN_US ? each : TRY_MIN_US;
+    return l->state == LINK_CONNECTING && l->tries < l->up->naddr && now - l->tried_us > each;
+}
+
 /* What is wrong with a link, or NULL. *busy: it has to be looked at again. */
 static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
 {
@@ -44,6 +54,7 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
     }
     if (l->state < LINK_OPEN) {
         *busy = true;
+        late |= is_next_due(l, now);
         return !late                      ? NULL
                : l->state == LINK_PROBING ? "no reply in time"
                                           : "the connection timed out";
@@ -76,6 +87,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         struct upstream_link *l =
             CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
         net_excuse(&l->since_us, still_us, now);
+        net_excuse(&l->tried_us, still_us, now);
         net_excuse(&l->stalled_us, still_us, now);
         crowd_look(l, now);
         const char *why = overdue(l, now, &busy);
