@@ -1,18 +1,26 @@
 /*
- * A client's own link whose client has gone, with requests that are not sent yet. Whoever wants no
- * replies (noreply, CLIENT REPLY OFF) goes as soon as he has said all, and a server that he had
- * said it to would carry it out. So the link stays until the last byte is sent, for as long as the
- * server takes some; what it says meanwhile is for nobody. It is the first that makes room.
+ * A client's own link whose client has gone, with requests that are not sent yet, or not known to
+ * be read. Whoever wants no replies (noreply, CLIENT REPLY OFF) goes as soon as he has said all,
+ * and a server that he had said it to would carry it out. So the link stays until the last byte is
+ * sent, for as long as the server takes some; what it says meanwhile is for nobody.
+ *
+ *     LEAVING, with bytes --all sent--> in order:   closed
+ *                                   --> by a reset: LEAVING for READ_US more --> closed
+ *
+ * It is the first that makes room.
  */
 #include "net/upstream/links.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 
 /* All ports are 28,232, and whoever uses them up has nobody else get a link. So many within a
  * minute are about half of them; who goes beyond that, with requests of which nothing tells that
- * they were carried out, says good-bye without a word. */
+ * they were carried out, says good-bye without a word, once the server has had time to read. */
 #define ORDERLY   8000u
 #define ORDERLY_S 100 /* and more, each second */
+#define READ_US   INT64_C(1000000)
 
 bool leave_orderly(struct farewells *f, int64_t now_us)
 {
@@ -25,10 +33,69 @@ bool leave_orderly(struct farewells *f, int64_t now_us)
     return true;
 }
 
+/* For a minute. On its way to itself a host takes one again after a second (tcp_tw_reuse). */
+static bool keeps_port(const struct upstream_link *l)
+{
+    union {
+        struct sockaddr_storage any;
+        struct sockaddr sa;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } to;
+    socklen_t n = sizeof to;
+    if (getpeername(l->rd.fd, &to.sa, &n) < 0)
+        return false;
+    if (to.sa.sa_family == AF_INET)
+        return ntohl(to.in.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+    return to.sa.sa_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&to.in6.sin6_addr);
+}
+
+/* All requests have their replies, so that the link may be closed by a reset. An orderly close
+ * would keep its port for a minute (TIME_WAIT), and many short connections would use up all. */
+static bool is_settled(const struct upstream_link *l)
+{
+    return l->state == LINK_OPEN && l->fifo_n == 0 && !l->mute && kept_span(&l->out).n == 0;
+}
+
+static bool uses_up_ports(struct upstream_link *l)
+{
+    return keeps_port(l) && !leave_orderly(&l->up->farewells, upstream_now_us(l->up));
+}
+
+bool leave_by_reset(struct upstream_link *l)
+{
+    if (l->end == LINK_END_OPEN)
+        l->end = is_settled(l) || uses_up_ports(l) ? LINK_END_RESET : LINK_END_ORDERLY;
+    return l->end == LINK_END_RESET;
+}
+
+/* All is sent: how it ends is known by now. */
+static void sent(struct upstream_link *l)
+{
+    if (!leave_by_reset(l)) {
+        link_close(l);
+        return;
+    }
+    ev_io_stop(l->up->net->loop, &l->wr);
+    l->since_us = upstream_now_us(l->up);
+}
+
 static void push(struct upstream_link *l)
 {
-    if (link_write(l) != EAGAIN)
+    int why = link_write(l);
+    if (why == 0)
+        sent(l);
+    else if (why != EAGAIN)
         link_close(l);
+}
+
+bool leave_waits(struct upstream_link *l, int64_t now)
+{
+    if (l->state != LINK_LEAVING || ev_is_active(&l->wr))
+        return false;
+    if (now - l->since_us > READ_US)
+        link_close(l);
+    return true;
 }
 
 static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
@@ -52,7 +119,9 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
 void link_leave(struct upstream_link *l)
 {
     struct net *n = l->up->net;
-    if (l->state != LINK_OPEN || l->owner->broken || kept_span(&l->out).n == 0) {
+    bool all = kept_span(&l->out).n == 0;
+    if (l->state != LINK_OPEN || l->owner->broken ||
+        (all && (is_settled(l) || !leave_by_reset(l)))) {
         link_close(l);
         return;
     }
@@ -79,16 +148,21 @@ void leave_ended(struct upstream_link *l)
         upstream_unsent(l->up, kept_span(&l->out).n);
 }
 
+/* Of which all is sent, the first, or else the first. */
 bool leave_makes_room(struct upstream *up)
 {
+    struct upstream_link *first = NULL;
     for (struct link *i = up->links.next; i != &up->links; i = i->next) {
         struct upstream_link *l = CONTAINER(i, struct upstream_link, all);
-        if (l->state != LINK_LEAVING)
+        if (l->state != LINK_LEAVING || (first && ev_is_active(&l->wr)))
             continue;
-        link_close(l);
-        return true;
+        first = l;
+        if (!ev_is_active(&l->wr))
+            break;
     }
-    return false;
+    if (first)
+        link_close(first);
+    return first;
 }
 
 void leave_at_once(struct net *n)

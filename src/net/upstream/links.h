@@ -85,6 +85,12 @@ enum link_state {
     LINK_BROKEN,  /* freed before the loop sleeps again */
 };
 
+enum link_end {
+    LINK_END_OPEN, /* not decided */
+    LINK_END_ORDERLY,
+    LINK_END_RESET,
+};
+
 struct upstream_link {
     struct ev_io rd, wr;
     struct upstream *up;
@@ -108,6 +114,7 @@ struct upstream_link {
     bool outdated; /* shared: others begin with another login by now */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
+    uint8_t end;         /* enum link_end */
     uint8_t tries;       /* addresses tried … */
     int64_t tried_us;    /* … the latest since then, monotonic */
     uint32_t round;      /* of upstream, when the one at hand was */
@@ -377,6 +384,9 @@ static inline int64_t upstream_now_us(const struct upstream *up)
 void link_leave(struct upstream_link *l);
 void leave_ended(struct upstream_link *l); /* it is about to be closed */
 /* Whether one more may be closed in order. */
+bool leave_by_reset(struct upstream_link *l); /* is how it ends, which is decided once */
+/* It is there for the server to read what it was sent, and closed once that had its time. */
+bool leave_waits(struct upstream_link *l, int64_t now);
 bool leave_orderly(struct farewells *f, int64_t now_us);
 bool leave_makes_room(struct upstream *up); /* one less; false: there is none */
 void leave_at_once(struct net *n);          /* those of all upstreams */

@@ -225,20 +225,13 @@ static void unlist(struct upstream_link *l)
     up->next[l->lane] = NULL;
 }
 
-/* All requests have their replies, so the link may be closed by a reset. An orderly close would
- * keep its port for a minute (TIME_WAIT), and many short connections would use up all ports. */
-static bool is_settled(const struct upstream_link *l)
-{
-    return l->state == LINK_OPEN && l->fifo_n == 0 && !l->mute && kept_span(&l->out).n == 0;
-}
-
 void link_close(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     if (l->state == LINK_BROKEN)
         return;
     const struct linger none = {.l_onoff = 1};
-    if (l->rd.fd >= 0 && (is_settled(l) || !leave_orderly(&up->farewells, upstream_now_us(up))))
+    if (l->rd.fd >= 0 && leave_by_reset(l))
         (void)setsockopt(l->rd.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     if (l->state == LINK_LEAVING)
         leave_ended(l);

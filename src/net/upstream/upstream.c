@@ -89,6 +89,10 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         net_excuse(&l->since_us, still_us, now);
         net_excuse(&l->tried_us, still_us, now);
         net_excuse(&l->stalled_us, still_us, now);
+        if (leave_waits(l, now)) {
+            busy = true;
+            continue;
+        }
         crowd_look(l, now);
         const char *why = overdue(l, now, &busy);
         bool own = l->owner ? l->state == LINK_OPEN : l->state == LINK_LEAVING;
