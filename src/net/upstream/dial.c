@@ -16,7 +16,8 @@ static int begin_connecting(const struct upstream *up)
     if (fd < 0)
         return -1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    peer_watch_server(fd); /* whoever is subscribed or blocked there asks nothing that could fail */
+    /* Whoever is subscribed or blocked there asks nothing that could fail. */
+    peer_watch_server(fd, up->timeout_us);
     if (connect(fd, (const struct sockaddr *)&up->addr[up->at], up->addr_n[up->at]) == 0 ||
         errno == EINPROGRESS)
         return fd;
