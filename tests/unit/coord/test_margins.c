@@ -250,6 +250,23 @@ static void a_clock_that_wanders_makes_no_gap_short(void **state)
     is_safe(&x);
 }
 
+/* And its age is told by the same clock, whatever the claimer's shows. */
+static void a_claimer_that_is_slow_makes_no_gap_short(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    pair.clock.ms = T0 + S;
+    init(0);
+    pair_backup(&pair, 0);
+    pair.clock.ms = T0 - S;
+    assert_int_equal(claim_at(T0 - 2 * S, 1, &x), COORD_OK);
+    pair.clock.ms = T0 - 2 * S + D0;
+    assert_int_equal(renew(&x, 1, 2), COORD_HOW_RENEWED);
+    pair_restore(&pair, 0, false);
+    pair.clock.ms = T0 - 4 * S + D0;
+    is_safe(&x);
+}
+
 /* What a re-assertion gets may be lost again, and then stands below a short floor. */
 static void a_reassertion_gets_a_young_range(void **state)
 {
@@ -512,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_late_claim_and_its_release_uncover_nobody),
         cmocka_unit_test(a_gap_in_which_a_tenure_matured_is_not_short),
         cmocka_unit_test(a_clock_that_wanders_makes_no_gap_short),
+        cmocka_unit_test(a_claimer_that_is_slow_makes_no_gap_short),
         cmocka_unit_test(a_reassertion_gets_a_young_range),
         cmocka_unit_test(a_holder_whose_successor_was_forgotten_is_lost),
         cmocka_unit_test(a_holder_is_told_that_an_operator_released_it),
