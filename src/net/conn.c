@@ -562,6 +562,7 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t tag)
         svc->accepted++;
     else
         conn_refuse(n, svc, fd, svc->refusal);
+    leave_places(n);
 }
 
 /* What another program had read but not dealt with, and written but not sent; the last held bytes

@@ -165,9 +165,23 @@ bool leave_makes_room(struct upstream *up)
     return first;
 }
 
+static bool one_less(struct net *n)
+{
+    struct link *u = n->upstreams.next;
+    while (u != &n->upstreams && !leave_makes_room(CONTAINER(u, struct upstream, all)))
+        u = u->next;
+    return u != &n->upstreams;
+}
+
+/* There are descriptors for as many clients and a link for each. Who goes leaves one of two. */
+void leave_places(struct net *n)
+{
+    while (n->shared + n->leaving > n->conf.connections && one_less(n))
+        ;
+}
+
 void leave_at_once(struct net *n)
 {
-    for (struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
-        while (leave_makes_room(CONTAINER(u, struct upstream, all)))
-            ;
+    while (one_less(n))
+        ;
 }

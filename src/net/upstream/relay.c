@@ -470,6 +470,7 @@ void upstream_renew(struct net_turn *t)
 {
     struct relay *r = t->conn->relay;
     link_leave(r->l);
+    leave_places(t->conn->net);
     r->l = NULL;
     r->tunnel = r->late = false;
     r->subs = (struct frame_subs){.n = {0}};

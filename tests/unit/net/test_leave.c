@@ -148,6 +148,30 @@ static void it_makes_room_for_who_is_there(void **state)
     (void)close(two);
 }
 
+/* There are descriptors for so many. */
+static void clients_and_those_that_stay_are_no_more_than_clients_may_be(void **state)
+{
+    int link[3];
+    (void)state;
+    b.conf.connections = 2;
+    begin_slow(60000000);
+    for (int i = 0; i < 3; i++) {
+        int c = dial(&b);
+        link[i] = says(c);
+        (void)close(c);
+        NET_AWAIT(net_bench_connections(&b) == 0);
+    }
+    NET_AWAIT(stats()->connections == 2);
+    int c = dial(&b);
+    say(c, "x\n");
+    expect(c, "x\n");
+    assert_int_equal(stats()->connections, 1);
+    (void)close(c);
+    for (int i = 0; i < 3; i++)
+        (void)close(link[i]);
+    (void)close(two);
+}
+
 static void a_server_that_takes_none_of_it_is_left(void **state)
 {
     (void)state;
@@ -344,6 +368,7 @@ int main(void)
         BENCH(it_is_heard_to_its_end),
         BENCH(it_makes_room_for_who_is_there),
         BENCH(those_that_stay_are_counted),
+        BENCH(clients_and_those_that_stay_are_no_more_than_clients_may_be),
         BENCH(a_server_that_takes_none_of_it_is_left),
         BENCH(as_is_one_that_has_gone),
         BENCH(whoever_may_no_more_leaves_nothing),
