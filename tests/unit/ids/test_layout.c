@@ -258,6 +258,28 @@ static void odd_texts_are_no_layouts_or_good_ones(void **state)
     assert_in_range(taken, 1000, 300000);
 }
 
+/* Also where only the parts of the workerId are others. */
+static void others_are_not_equal(void **state)
+{
+    static const char *const texts[] = {"38.15.10",
+                                        "twitter",
+                                        "time:41 worker:10 sequence:12",
+                                        "time:41 worker:2+8 sequence:12",
+                                        "time:41 worker:5+5 sequence:11 zero:1",
+                                        "time:41 sequence:12 worker:5+5",
+                                        "time:41,unit=10ms worker:5+5 sequence:12"};
+    struct layout l[sizeof texts / sizeof *texts];
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (layout_parse(span_str(texts[i]), &l[i], &e))
+            fail_msg("%s", e.text);
+        for (size_t k = 0; k < i; k++)
+            if (layout_equal(&l[i], &l[k]))
+                fail_msg("%s is %s", texts[i], texts[k]);
+    }
+}
+
 static void the_time_of_a_layout_ends(void **state)
 {
     (void)state;
@@ -294,6 +316,7 @@ int main(void)
         cmocka_unit_test(presets_read_numbers_of_others),
         cmocka_unit_test(parts_of_any_layout_come_back),
         cmocka_unit_test(odd_texts_are_no_layouts_or_good_ones),
+        cmocka_unit_test(others_are_not_equal),
         cmocka_unit_test(the_time_of_a_layout_ends),
     };
     return cmocka_run_group_tests_name("ids/layout", tests, NULL, NULL);

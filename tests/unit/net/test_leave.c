@@ -194,6 +194,40 @@ static void as_is_one_that_has_gone(void **state)
     (void)close(two);
 }
 
+/* Which a reset tells, too; an end alone may be seen again and again. */
+static void and_one_that_says_no_more(void **state)
+{
+    (void)state;
+    begin_slow(60000000);
+    int link = left();
+    assert_int_equal(shutdown(link, SHUT_WR), 0);
+    NET_AWAIT(stats()->connections == 0);
+    (void)close(link);
+    (void)close(two);
+}
+
+static void do_say_and_go(struct net_bench *bench, void *client)
+{
+    (void)bench;
+    say(*(int *)client, "mute x\n");
+    (void)close(*(int *)client);
+}
+
+/* Nothing of it was sent yet when the end is seen. */
+static void what_is_said_and_left_within_a_turn_is_sent(void **state)
+{
+    (void)state;
+    two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "up");
+    net_bench_call(&b, do_say_and_go, &c);
+    expect(link, "x\n");
+    expect_end(link);
+    NET_AWAIT(stats()->connections == 0);
+    (void)close(link);
+    (void)close(two);
+}
+
 static bool no_one_stands(const struct net_service *svc, const void *session)
 {
     (void)svc;
@@ -371,6 +405,8 @@ int main(void)
         BENCH(clients_and_those_that_stay_are_no_more_than_clients_may_be),
         BENCH(a_server_that_takes_none_of_it_is_left),
         BENCH(as_is_one_that_has_gone),
+        BENCH(and_one_that_says_no_more),
+        BENCH(what_is_said_and_left_within_a_turn_is_sent),
         BENCH(whoever_may_no_more_leaves_nothing),
         cmocka_unit_test(orderly_ends_are_so_many_at_once_and_so_many_a_second),
         BENCH(whoever_has_many_end_has_them_reset),
