@@ -74,8 +74,11 @@ static enum err_code split(char *text, size_t n, struct ctl_http *out, struct er
 {
     struct span line = span_of(text, n);
     uint64_t status;
-    const char *body = n > 0 ? memmem(text, n, "\r\n\r\n", 4) : NULL;
+    const char *body = memmem(text, n, "\r\n\r\n", 4);
     struct span version = span_cut(&line, ' ');
+    if (n == 0)
+        return err_set(e, ERR_INVALID,
+                       "expected an answer of HTTP/1, found none: the connection was closed");
     if (!body || !span_starts(version, SPAN("HTTP/1.")) ||
         !dec_u64(span_cut(&line, ' '), &status) || status > 999)
         return err_set(e, ERR_INVALID, "expected an answer of HTTP/1, found another");

@@ -23,7 +23,7 @@ static int repair(struct ctl_session *s, const struct coord_audit *audit, struct
                           ctl_number(n));
     } while (done < n && r == COORD_OK);
     ctl_progress_end(&progress);
-    return r == COORD_OK ? CTL_OK : ctl_session_fail(a, r, &s->reply);
+    return r == COORD_OK ? CTL_OK : ctl_session_fail_change(a, r, &s->reply);
 }
 
 static void print_audit(const struct coord_audit *audit)

@@ -229,7 +229,7 @@ int ctl_pool_init(struct ctl_args *a)
         (void)coord_risks(s.coord, &s.risks);
     coord_free(s.coord);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
+        return found ? ctl_session_fail(a, r, &s.reply) : ctl_session_fail_change(a, r, &s.reply);
     if (in.mode == COORD_INIT_AFTER_LOSS)
         from += in.lost_ahead_ms;
     return told(&s, &in, !found, from);

@@ -91,3 +91,20 @@ def hostile_words_on_screen(case):
             assert b"\x9b" not in t.raw and "\u202e".encode() not in t.raw, t.raw
             t.keys("q")
             assert t.end() == 0 and t.is_given_back()
+
+
+@test("sidflakectl top: a connection that is closed without an answer is called so")
+def no_answer(case):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                with listener.accept()[0] as c:
+                    c.recv(4096)
+        try:
+            r = case.ctl("top", "--once", "--connect", "http://127.0.0.1:%d" % listener.getsockname()[1])
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    told = r.stdout + r.stderr
+    assert "found none: the connection was closed" in told, told

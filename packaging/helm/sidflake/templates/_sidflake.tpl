@@ -18,7 +18,11 @@ and sidflake-run among the volumeMounts of the application.
 {{- define "sidflake.container" -}}
 {{- $socket := first (concat .Values.config.listen.memcached .Values.config.listen.redis) | required "config.listen: memcached or redis needs an address" -}}
 name: sidflake
-image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+{{- if .Values.image.digest }}
+image: {{ printf "%s@%s" .Values.image.repository .Values.image.digest | quote }}
+{{- else }}
+image: {{ printf "%s:%v" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+{{- end }}
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
