@@ -362,6 +362,8 @@ ALLOWED = (
     Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
             "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
             "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("error to the mute, far in a request", ("resp",), rb"(?i)reply.*(?:off|skip).*\*[0-9]+\r.{65000}",
+            "the same, and a part of it is there by then, so that it is not told", same, "closed", "quiet"),
     Allowed("error behind REPLCONF", ("resp",), rb"(?i)replconf|monitor|sync",
             "what comes from the server is passed on uninterpreted then, so that an error here does not wait",
             rb"-ERR Protocol error: [^\r]*\r\n$", end="closed"),
