@@ -93,7 +93,8 @@ static void granted(struct sequence_table *t, const struct blocks_mail *m, int64
                                                   .next = m->lo + m->given,
                                                   .hi = m->hi,
                                                   .handle = m->handle,
-                                                  .mark = m->mark});
+                                                  .mark = m->mark,
+                                                  .own = m->own});
     sequence_table_beyond(t, m->counter, m->beyond);
 }
 

@@ -79,7 +79,7 @@ static void drop_first(struct sequence *s)
     struct sequence_block *b = &s->block[0];
     count(s);
     if (rest(b) > 0)
-        mark_store(b->mark, b->hi - b->lo + 1);
+        sequence_mark(b, b->hi - b->lo + 1);
     s->dropped += rest(b);
     s->block[0] = s->block[1];
     s->nblocks--;
@@ -101,7 +101,7 @@ static void give(struct sequence *s, int64_t n, int64_t *index)
     struct sequence_block *b = &s->block[0];
     *index = b->next;
     b->next += n;
-    mark_store(b->mark, b->next - b->lo);
+    sequence_mark(b, b->next - b->lo);
 }
 
 /* From the first block into the second, which follows without a gap. */
@@ -423,12 +423,14 @@ static void answered(struct sequence *s, int64_t n)
         s->refused.cause = 0;
 }
 
-void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *b)
+void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *granted)
 {
+    struct sequence_block of = *granted, *b = &of;
+    b->own = b->own ? b->own : b->mark;
     answered(s, b->hi - b->lo + 1);
     drop_used(s);
     if (s->nblocks == 2) {
-        mark_store(b->mark, b->hi - b->lo + 1);
+        sequence_mark(b, b->hi - b->lo + 1);
         s->dropped += rest(b);
         return;
     }

@@ -37,8 +37,15 @@
 struct sequence_block {
     int64_t lo, next, hi;    /* indices; next is hi + 1 when all are given out */
     uint32_t handle;         /* names the grant */
-    volatile uint64_t *mark; /* next - lo, by base/mark.h; whoever grants owns it */
+    volatile uint64_t *mark; /* next - lo, by base/mark.h; whoever grants owns it, and … */
+    volatile uint64_t *own;  /* … the same once more, for itself; NULL: it wants none */
 };
+
+static inline void sequence_mark(const struct sequence_block *b, int64_t given)
+{
+    mark_store(b->mark, given);
+    mark_store(b->own, given);
+}
 
 /* What is left of a block that is in no page: of one for whoever wanted it in a row, or, strict,
  * for all who had arrived before it was asked for. Of these one may come while the one before is
@@ -121,7 +128,7 @@ static inline bool sequence_more(struct sequence *s, int64_t n, int64_t *index)
         return false;
     *index = b->next;
     b->next += n;
-    mark_store(b->mark, b->next - b->lo);
+    sequence_mark(b, b->next - b->lo);
     return true;
 }
 
@@ -162,7 +169,7 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out);
 
 /* A block, above all of those before; next: its first number that was not given out yet. What does
  * not fit is dropped, in its mark too. */
-void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *b);
+void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *granted);
 
 /* lo..hi for one request that wanted them whole; of a strict one, for tickets up to upto, or,
  * whole, for one of them that wants as many. */

@@ -132,7 +132,10 @@ struct blocks_mail {
     int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
                          more, lo, where used up: its highest index; WAIT: the rate of its line,
                          where that is asked for more than it allows; 0: not so */
-    int64_t when;     /* OWN: upto; REFUSED: mono, until; KNOWN: subs that it may have */
+    union {
+        int64_t when;           /* OWN: upto; REFUSED: mono, until; KNOWN: subs that it may have */
+        volatile uint64_t *own; /* GRANT: as mark, out of the file that others may write over */
+    };
     union {
         int64_t start;
         int64_t beyond; /* GRANT, OWN: so many more it has behind the latest; -1: it never ends, or
@@ -164,6 +167,7 @@ struct blocks_slot {
     int64_t n; /* changes of the counter, as told with it */
     int64_t lo, hi, start, increment;
     uint64_t definition;
+    volatile uint64_t own; /* a mark: how many were given out, by who has it; 0: nobody has */
 };
 
 struct blocks_counter {

@@ -49,9 +49,12 @@ static unsigned place(const struct blocks *b, const struct blocks_slot *s)
     return (unsigned)(counter * BLOCKS_SLOTS + (size_t)(s - b->counter[counter].slot));
 }
 
+/* An earlier copy of the page, written over it, has fewer than were given out since. */
 int64_t blocks_given(const struct blocks *b, const struct blocks_slot *s)
 {
-    return blockpage_given(b->page, place(b, s), s->hi - s->lo + 1);
+    int64_t size = s->hi - s->lo + 1, own;
+    int64_t given = blockpage_given(b->page, place(b, s), size);
+    return mark_load(&s->own, &own) && own > given ? min64(own, size) : given;
 }
 
 bool blocks_used_up(const struct blocks *b, const struct blocks_slot *s)
@@ -157,6 +160,8 @@ void blocks_mail_grant(struct blocks *b, struct blocks_slot *s)
     m->given = (uint32_t)blocks_given(b, s);
     m->beyond = b->counter[at / BLOCKS_SLOTS].beyond;
     m->mark = &b->page->slot[at].mark;
+    m->own = &s->own;
+    mark_store(&s->own, m->given);
 }
 
 /* ---- the line -------------------------------------------------------------------------------- */

@@ -50,7 +50,7 @@ void peer_of(int fd, struct net_peer *out)
 
 /* What a peer does not take stays with us, where limits.memory counts it; the kernel would keep up
  * to 4 MiB of it for each connection. */
-#define UNSENT_MAX (64 << 10)
+#define UNSENT_MAX (256 << 10)
 
 #define UNTAKEN_MS 120000
 

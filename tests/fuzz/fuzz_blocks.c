@@ -225,8 +225,12 @@ static void take_grant(unsigned i, struct counter *c, const struct blocks_mail *
          "a block is HELD in the area before it is mailed");
     must(b && m->given == oracle_given(w.page, slot, b->hi - b->lo + 1),
          "a grant's numbers that were given out are its mark");
-    const struct sequence_block block = {
-        .lo = m->lo, .next = m->lo + m->given, .hi = m->hi, .handle = m->handle, .mark = m->mark};
+    const struct sequence_block block = {.lo = m->lo,
+                                         .next = m->lo + m->given,
+                                         .hi = m->hi,
+                                         .handle = m->handle,
+                                         .mark = m->mark,
+                                         .own = m->own};
     sequence_grant(&c->seq, w.mono, &block);
 }
 

@@ -167,7 +167,8 @@ static void told(struct brig_holder *h, const struct blocks_mail *m)
                                          .next = m->lo + m->given,
                                          .hi = m->hi,
                                          .handle = m->handle,
-                                         .mark = m->mark};
+                                         .mark = m->mark,
+                                         .own = m->own};
         assert_int_equal(brig_count(h, m->counter, PAGE_LEAVING), 0);
         assert_true(brig_count(h, m->counter, PAGE_HELD) > 0);
         sequence_grant(s, h->rig->mono, &b);

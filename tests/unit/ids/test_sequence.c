@@ -12,7 +12,7 @@
 
 static struct sequence s;
 static int64_t mono;
-static volatile uint64_t marks[64];
+static volatile uint64_t marks[64], owns[64]; /* the latter in no page */
 static uint32_t handles;
 
 static void begin(void)
@@ -26,8 +26,7 @@ static void begin(void)
 
 static void grant(int64_t lo, int64_t n)
 {
-    const struct sequence_block b = {
-        .lo = lo, .next = lo, .hi = lo + n - 1, .handle = handles, .mark = &marks[handles]};
+    const struct sequence_block b = {lo, lo, lo + n - 1, handles, &marks[handles], &owns[handles]};
     handles++;
     sequence_grant(&s, mono, &b);
 }
@@ -63,6 +62,7 @@ static void each_number_is_marked_before_it_leaves(void **state)
     for (int64_t i = 0; i < 50; i++) {
         assert_int_equal(take(1), 100 + i);
         assert_int_equal(mark(0), i + 1);
+        assert_int_equal(owns[0], marks[0]);
     }
     assert_int_equal(take(1), -1);
     assert_int_equal(sequence_given(&s), 50);

@@ -451,6 +451,43 @@ static void what_is_on_top_goes_back_at_a_stop(void **state)
     assert_int_equal(must_have(0, "orders", 10)->lo, 4);
 }
 
+/* An earlier copy of the page, put over it, has fewer of them than were given out. */
+static void what_was_given_out_is_known_beside_the_page(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    const struct blocks_mail *m = must_have(0, "orders", 10);
+    mark_store(m->own, 7);
+    mark_store(m->mark, 2);
+    stop(true);
+    assert_true(b.finished);
+    assert_int_equal(report()->given_back, 3);
+    killed();
+    run();
+    assert_int_equal(must_have(0, "orders", 10)->lo, 7);
+}
+
+/* Nor does it stand still, as where some are still in hand. */
+static void what_is_used_up_makes_room_whatever_the_page_says(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    int64_t next = 0;
+    for (int i = 0; i < 3; i++) {
+        const struct blocks_mail *m = must_have(0, "orders", 10 * (i + 1));
+        assert_int_equal(m->lo, next);
+        next = m->hi + 1;
+        mark_store(m->own, m->hi - m->lo + 1);
+        mark_store(m->mark, 1);
+    }
+}
+
 /* As the coordinator hears it: in the page it is LEAVING, which no earlier state outlives. */
 static void states_of_before_are_worth_nothing_when_it_goes_back(void **state)
 {
@@ -729,6 +766,8 @@ int main(void)
         SEQ(one_that_is_closed_before_it_was_heard_is_free_too),
         SEQ(many_that_are_opened_and_closed_at_once_post_in_turns),
         SEQ(what_is_on_top_goes_back_at_a_stop),
+        SEQ(what_was_given_out_is_known_beside_the_page),
+        SEQ(what_is_used_up_makes_room_whatever_the_page_says),
         SEQ(states_of_before_are_worth_nothing_when_it_goes_back),
         SEQ(without_a_new_generation_nothing_goes_back),
         SEQ(without_giving_back_all_stays_for_the_next_start),

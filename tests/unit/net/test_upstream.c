@@ -343,7 +343,7 @@ static void a_server_that_is_gone_without_a_word_is_noticed(void **state)
     } expected[] = {
         {SOL_SOCKET, SO_KEEPALIVE, 1},           {IPPROTO_TCP, TCP_KEEPIDLE, 60},
         {IPPROTO_TCP, TCP_KEEPINTVL, 15},        {IPPROTO_TCP, TCP_KEEPCNT, 4},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, 120000}, {IPPROTO_TCP, TCP_NOTSENT_LOWAT, 64 << 10},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 120000}, {IPPROTO_TCP, TCP_NOTSENT_LOWAT, 256 << 10},
     };
     (void)state;
     int two = listen_at("127.0.0.2");
