@@ -3,7 +3,6 @@
 #include "base/endpoint.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
@@ -122,42 +121,13 @@ static bool is_localhost(struct span name, struct span host)
            (same_host(host, SPAN("127.0.0.1")) || same_host(host, SPAN("::1")));
 }
 
-/* As ::ffff:a.b.c.d where it is IPv4. */
-static bool read_ip(struct span host, struct in6_addr *out)
-{
-    char text[sizeof "::ffff:" + INET6_ADDRSTRLEN];
-    bool is4 = endpoint_is_numeric(AF_INET, host);
-    if (host.n >= INET6_ADDRSTRLEN)
-        return false;
-    (void)snprintf(text, sizeof text, "%s%.*s", is4 ? "::ffff:" : "", (int)host.n, host.p);
-    return inet_pton(AF_INET6, text, out) == 1;
-}
-
-static bool is_at(const struct sockaddr *at, const struct in6_addr *ip)
-{
-    struct sockaddr_in in;
-    struct sockaddr_in6 in6;
-    if (at && at->sa_family == AF_INET) {
-        memcpy(&in, at, sizeof in);
-        return IN6_IS_ADDR_V4MAPPED(ip) && memcmp(&ip->s6_addr[12], &in.sin_addr, 4) == 0;
-    }
-    if (!at || at->sa_family != AF_INET6)
-        return false;
-    memcpy(&in6, at, sizeof in6);
-    return IN6_ARE_ADDR_EQUAL(ip, &in6.sin6_addr);
-}
-
-static bool is_of_this_host(const struct conf_address *a)
+/* Each wildcard listens for its own family alone (IPV6_V6ONLY), and a mapped address is IPv4. */
+static bool is_of_family(struct span host, struct span wildcard)
 {
     struct in6_addr ip;
-    struct ifaddrs *all;
-    bool found = false;
-    if (!read_ip(a->host, &ip) || getifaddrs(&all) < 0)
-        return false;
-    for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
-        found = is_at(i->ifa_addr, &ip);
-    freeifaddrs(all);
-    return found;
+    if (!numbers_of(host, &ip)) /* localhost */
+        return true;
+    return IN6_IS_ADDR_V4MAPPED(&ip) == same_host(wildcard, SPAN("0.0.0.0"));
 }
 
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b)
@@ -168,6 +138,6 @@ bool conf_address_reaches(const struct conf_address *a, const struct conf_addres
         return true;
     if (a->is_unix || b->is_unix || a->port == 0 || a->port != b->port)
         return false;
-    return (is_wildcard(b->host) && (conf_address_local(&to) || is_of_this_host(&to))) ||
+    return (is_wildcard(b->host) && conf_address_local(&to) && is_of_family(to.host, b->host)) ||
            is_localhost(to.host, b->host) || is_localhost(b->host, to.host);
 }

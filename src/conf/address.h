@@ -48,9 +48,8 @@ bool conf_address_valid(struct span text);
 bool conf_address_same(const struct conf_address *a, const struct conf_address *b);
 
 /* Whoever connects to a finds what listens at b: the same place, or b is 0.0.0.0 or :: and a of
- * this host, or one is localhost and the other 127.0.0.1 or ::1. a as 0.0.0.0 is 127.0.0.1, as ::
- * ::1. No name is looked up, so
- * that false proves nothing. */
+ * this host and that family, or one is localhost and the other 127.0.0.1 or ::1. a as 0.0.0.0 is
+ * 127.0.0.1, as :: ::1. Nothing else is looked up, so that false proves nothing. */
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b);
 
 #endif

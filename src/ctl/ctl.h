@@ -133,7 +133,7 @@ int ctl_confirm(const struct ctl_args *a, const char *command, const char *quest
 int ctl_ask(const char *question);
 
 /* What is typed behind a question: a line, all of which is taken, so that nothing of it answers the
- * next one. false: none came, or one that out does not hold. */
+ * next one. false: none came, or one that out does not hold, or with a NUL. */
 bool ctl_read_answer(char *out, size_t cap);
 
 /* How far a work has come, on stderr: nothing in its first second; then on a terminal one line that

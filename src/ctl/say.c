@@ -157,7 +157,7 @@ bool ctl_read_answer(char *out, size_t cap)
         n++;
     }
     out[n < cap ? n : 0] = '\0';
-    return n < cap && (n > 0 || c == '\n');
+    return n < cap && strlen(out) == n && (n > 0 || c == '\n');
 }
 
 int ctl_ask(const char *question)

@@ -96,7 +96,7 @@ static enum err_code open_coordinator(struct app *a, struct err *e)
     const struct conf *c = a->conf;
     self_describe(&a->self);
     (void)snprintf(a->serve.facts.host, sizeof a->serve.facts.host, "%s", a->self.host);
-    enum err_code r = coordinator_open(c, a->self.who, &a->coord, e);
+    enum err_code r = coordinator_open(c, a->self.who, a->start.heir, &a->coord, e);
     if (!r)
         r = coord_url_public(span_str(c->coordinator_url), a->coord_name, sizeof a->coord_name);
     (void)snprintf(a->owner, sizeof a->owner, "%s|%s", a->coord_name, c->coordinator_pool);

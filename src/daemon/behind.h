@@ -7,7 +7,6 @@
 #include "conf/conf.h"
 #include "daemon/heir.h"
 #include "net/net.h"
-
 #include "serve/serve.h"
 
 /* Gives the services of s those that are configured, for as long as n lives. Reads the files of

@@ -130,7 +130,7 @@ static void note_workers(struct bridge *b, const void *report)
     f->lost_us = f->renewals_lost > lost ? now : f->lost_us;
     bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
     b->ids->ahead_ms = ahead ? -r->skew_ms : 0;
-    b->ids->away = !f->up;
+    b->ids->away = !f->up && !f->alone;
     memcpy(f->why, r->why, sizeof f->why);
     memcpy(f->page, r->page, sizeof f->page);
 }

@@ -5,12 +5,14 @@
 
 #include <string.h>
 
-enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
-                               struct err *e)
+enum err_code coordinator_open(const struct conf *c, const char *who, const struct heir *h,
+                               struct coord **out, struct err *e)
 {
     const char *file = c->coordinator_password_file;
     char password[PASSFILE_MAX + 1];
     enum err_code r = conf_password(c, password, e);
+    for (unsigned tries = 0; r && r != ERR_NOMEM && h && heir_waits(h, &tries);)
+        r = conf_password(c, password, e);
     if (r)
         return r;
     struct coord_options o = {.url = span_str(c->coordinator_url),
@@ -51,7 +53,7 @@ enum err_code coordinator_judge_sequence(struct span line, struct err *e)
 enum err_code coordinator_check(const struct conf *c, struct err *e)
 {
     struct coord *coord;
-    enum err_code r = coordinator_open(c, "", &coord, e);
+    enum err_code r = coordinator_open(c, "", NULL, &coord, e);
     if (!r)
         coord_free(coord);
     return r;

@@ -7,10 +7,12 @@
 #include "conf/address.h"
 #include "conf/conf.h"
 #include "coord/coord.h"
+#include "daemon/heir.h"
 
-/* As coord_open: connects to nothing. who: JSON about this holder; "": none. */
-enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
-                               struct err *e) MUST_CHECK;
+/* As coord_open: connects to nothing. who: JSON about this holder; "": none. Reads the password's
+ * file, as h does; NULL: nobody was before. */
+enum err_code coordinator_open(const struct conf *c, const char *who, const struct heir *h,
+                               struct coord **out, struct err *e) MUST_CHECK;
 
 /* Whether its driver could read the URL, for conf_judges. */
 enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;

@@ -180,7 +180,7 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
         return 0;
     for (const struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
         pack_reached(CONTAINER(u, struct upstream, all), parcel);
-    lost = n->leaving;
+    lost = leave_unsent(n);
     for (size_t from = 0, to = LITTLE; left > 0 && from < to;
          from = to, to = to < MUCH ? MUCH : SIZE_MAX)
         left -= pack_those(n, from, to, parcel, &lost);
@@ -189,7 +189,7 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
 
 uint64_t net_stuck(const struct net *n)
 {
-    uint64_t stuck = n->leaving;
+    uint64_t stuck = leave_unsent(n);
     struct buf none;
     buf_init(&none, NULL, 0);
     for (const struct link *l = n->all.next; l != &n->all; l = l->next)

@@ -461,7 +461,7 @@ def release_of_another(case):
 def init_asks(case):
     redis = case.redis()
     init = [SIDFLAKECTL, "pool", "init", "--coordinator", redis.url]
-    for answer in ("1000-1999", "10", "1,2", "3", "2000000000000-7", "", "one"):
+    for answer in ("1000-1999", "10", "1,2", "3", "2000000000000-7", "", "one", "1\0999"):
         with Terminal(init, rows=20, cols=120) as t:
             t.shows("1, 2 or nothing to stop:")
             t.keys(answer + "\n")

@@ -141,6 +141,20 @@ void link_leave(struct upstream_link *l)
     push(l);
 }
 
+uint64_t leave_unsent(const struct net *n)
+{
+    uint64_t unsent = 0;
+    for (const struct link *u = n->upstreams.next; n->leaving > 0 && u != &n->upstreams;
+         u = u->next) {
+        const struct upstream *up = CONTAINER(u, struct upstream, all);
+        for (const struct link *i = up->links.next; i != &up->links; i = i->next) {
+            const struct upstream_link *l = CONTAINER(i, struct upstream_link, all);
+            unsent += l->state == LINK_LEAVING && ev_is_active(&l->wr);
+        }
+    }
+    return unsent;
+}
+
 void leave_ended(struct upstream_link *l)
 {
     l->up->net->leaving--;

@@ -389,8 +389,10 @@ bool leave_by_reset(struct upstream_link *l); /* is how it ends, which is decide
 bool leave_waits(struct upstream_link *l, int64_t now);
 bool leave_orderly(struct farewells *f, int64_t now_us);
 bool leave_makes_room(struct upstream *up); /* one less; false: there is none */
-void leave_places(struct net *n);           /* to clients, where there are as many as may be */
-void leave_at_once(struct net *n);          /* those of all upstreams */
+/* How many of them have something to send. The others end in order with this process. */
+uint64_t leave_unsent(const struct net *n);
+void leave_places(struct net *n);  /* to clients, where there are as many as may be */
+void leave_at_once(struct net *n); /* those of all upstreams */
 
 /* feed.c: from a link to the clients */
 void feed(struct upstream_link *l);

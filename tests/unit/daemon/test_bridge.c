@@ -200,6 +200,7 @@ static void reports_become_facts(void **state)
     strcpy(r->page, "page");
     (void)fresh();
     exchange();
+    assert_false(b.ids.away);
     assert_true(f->answered && f->up && f->serves && f->era == 3 && f->pool_free == 99);
     assert_true(f->held == 2 && f->skew_ms == -70 && f->data_loss == 6);
     assert_true(f->renewals_lost == 1 && f->renewals_renewed == 2 && f->renewals_again == 3 &&
@@ -214,6 +215,7 @@ static void reports_become_facts(void **state)
     (void)fresh();
     exchange();
     assert_false(f->up);
+    assert_true(b.ids.away);
 }
 
 static void the_times_of_renewals_and_of_troubles_are_kept(void **state)

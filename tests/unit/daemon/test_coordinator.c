@@ -60,6 +60,8 @@ static void pool_at_home(void **state)
         {"redis://u:secret@localhost:6380", "tcp://127.0.0.1:6380", true},
         {"redis://127.0.0.1:6380/0", "tcp://0.0.0.0:6380", true},
         {"redis+unix:///run/r.sock", "unix:///run/r.sock", true},
+        {"redis://127.0.0.9:6380", "tcp://0.0.0.0:6380", true},
+        {"redis://127.0.0.1:6380", "tcp://[::]:6380", false},
         {"redis://10.0.0.1:6380/0", "tcp://0.0.0.0:6380", false},
         {"redis://127.0.0.1:6379/0", "tcp://127.0.0.1:6380", false},
         {"sqlite:///run/r.sock", "unix:///run/r.sock", false},
