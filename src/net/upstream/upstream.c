@@ -36,9 +36,10 @@ static bool owes_end(const struct upstream_link *l)
  * recommends 250 ms. */
 static bool is_next_due(const struct upstream_link *l, int64_t now)
 {
+    if (l->state != LINK_CONNECTING || l->tries >= l->up->naddr)
+        return false;
     int64_t each = l->up->timeout_us / l->up->naddr;
-    each = each > TRY_MIN_US ? each : TRY_MIN_US;
-    return l->state == LINK_CONNECTING && l->tries < l->up->naddr && now - l->tried_us > each;
+    return now - l->tried_us > (each > TRY_MIN_US ? each : TRY_MIN_US);
 }
 
 /* What is wrong with a link, or NULL. *busy: it has to be looked at again. */
