@@ -48,8 +48,9 @@ void peer_of(int fd, struct net_peer *out)
     (void)snprintf(out->text, sizeof out->text, "uid %u pid %ld", who.uid, (long)who.pid);
 }
 
-/* What a peer does not take stays with us, where limits.memory counts it; the kernel would keep up
- * to 4 MiB of it for each connection. */
+/* What a server does not take stays with us, where limits.memory counts it, and its client waits;
+ * the kernel would keep up to 4 MiB of it for each link. Clients are another thing: many send a
+ * whole pipeline before they take the first reply. */
 #define UNSENT_MAX (256 << 10)
 
 #define UNTAKEN_MS 120000
@@ -65,7 +66,6 @@ static void watch(int fd, int untaken_ms)
         {IPPROTO_TCP, TCP_KEEPINTVL, 15},
         {IPPROTO_TCP, TCP_KEEPCNT, 4},
         {IPPROTO_TCP, TCP_USER_TIMEOUT, untaken_ms},
-        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT_MAX},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
@@ -78,8 +78,10 @@ void peer_watch_client(int fd)
 
 void peer_watch_server(int fd, int64_t timeout_us)
 {
+    const int most = UNSENT_MAX;
     int64_t ms = timeout_us / 1000;
     watch(fd, ms > UNTAKEN_MS ? (int)ms : UNTAKEN_MS); /* an hour at most */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
 }
 
 void net_peer(const struct net_turn *t, struct net_peer *out)

@@ -331,7 +331,8 @@ void peer_of(int fd, struct net_peer *out);
 /* Of TCP, both: who is gone without a word is noticed after a quiet minute and four questions. A
  * server also when it has taken nothing of what was sent for as long, or for timeout_us. A client
  * may live and take nothing for any time: whether it is gone is known once the system has sent that
- * again for its time, a quarter of an hour. And of what is not sent the kernel keeps little. */
+ * again for its time, a quarter of an hour. And of what a server does not take the kernel keeps
+ * little. */
 void peer_watch_client(int fd);
 void peer_watch_server(int fd, int64_t timeout_us);
 
