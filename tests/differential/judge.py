@@ -337,7 +337,7 @@ ALLOWED = (
             "the same: here it is known that no such command is, and what comes behind is read",
             rb"-ERR unknown command '", direct="quiet"),
     Allowed("nul in a line of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*\0", "the same, and nobody is told", direct="quiet"),
-    Allowed("quit of the mute", ("resp",), rb"(?i)(?:psync|sync|monitor|replconf).*reply.*(?:off|skip).*quit",
+    Allowed("quit of the mute", ("resp",), rb"(?i)(?=.*(?:psync|sync|monitor|replconf)).*reply.*(?:off|skip).*quit",
             "Redis closes behind the reply that it keeps back only if it has another to write just then, "
             "which depends on how the requests come", same, "quiet", "closed"),
     Allowed("nul in a name behind REPLCONF", ("resp",), rb"(?i)(?:replconf|monitor|sync).*(?:\0|\\x00)",

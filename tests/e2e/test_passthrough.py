@@ -518,6 +518,17 @@ def slowly(case):
         assert m.get("a")[0][1] == "y" * 900000
 
 
+@test("a whole pipeline, megabytes of it and of replies, is sent before the first reply is read")
+def pipeline_unread(case):
+    redis = case.redis()
+    s = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    many = 450000
+    with socket.create_connection(("127.0.0.1", s.resp_port), timeout=30) as c:
+        c.sendall(wire.Resp.encode("SET", "k", "v") * many)
+        with c.makefile("rb") as f:
+            assert f.read(5 * many) == b"+OK\r\n" * many
+
+
 @test("where users are required nothing reaches the upstream before one has come")
 def users(case):
     redis, server = case.redis(), case.memcached()
