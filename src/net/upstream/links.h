@@ -382,11 +382,11 @@ static inline int64_t upstream_now_us(const struct upstream *up)
 
 /* leave.c: a client's own link that is his no longer */
 void link_leave(struct upstream_link *l);
-void leave_ended(struct upstream_link *l); /* it is about to be closed */
-/* Whether one more may be closed in order. */
+void leave_ended(struct upstream_link *l);    /* it is about to be closed */
 bool leave_by_reset(struct upstream_link *l); /* is how it ends, which is decided once */
 /* It is there for the server to read what it was sent, and closed once that had its time. */
 bool leave_waits(struct upstream_link *l, int64_t now);
+/* Whether one more may be closed in order. */
 bool leave_orderly(struct farewells *f, int64_t now_us);
 bool leave_makes_room(struct upstream *up); /* one less; false: there is none */
 /* How many of them have something to send. The others end in order with this process. */
